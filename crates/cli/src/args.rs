@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
-use tracewright_core::TraceId;
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use tracewright_engine::Limits;
 use tracewright_etrace::decode::Handler;
 use tracewright_image::Image;
 use tracewright_input::etrace::handler_named;
 use tracewright_input::folder::CAPTURE_FILE;
-use tracewright_input::{Buffer, BufferFormat, Capture, ImageFile, Problem, RawSource, Source, perf};
+use tracewright_input::{Buffer, Capture, ImageFile, Packing, Problem, RawSource, Source, perf};
 
 use crate::output::Error;
 use crate::profile::open::is_profile;
@@ -27,7 +27,7 @@ pub struct CaptureArgs {
     pub symfs: Vec<PathBuf>,
 
     /// How a raw trace file is packed.
-    #[arg(long, value_enum, help_heading = "Raw trace files")]
+    #[arg(long, value_parser = packing(), help_heading = "Raw trace files")]
     pub packing: Option<Packing>,
 
     /// A source in a raw trace file: protocol, then name=value pairs: id, and registers or parameters by name. Repeat for
@@ -50,31 +50,24 @@ Examples: --source etm4,id=0x10,TRCCONFIGR=0xc1,TRCIDR0=0x28000ea1\n\
     pub sources: Vec<RawSource>,
 }
 
-/// How a raw file is packed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Packing {
-    /// 16-byte CoreSight frames, as trace buffers in memory hold them (ETB, ETF, ETR).
-    Coresight,
-    /// CoreSight frames with full frame syncs, as a trace port (TPIU) sends them.
-    Fsync,
-    /// CoreSight frames with full and half syncs.
-    Hsync,
-    /// CoreSight frames with frame syncs in a DSTREAM's 512-byte blocks.
-    Dstream,
-    /// The bytes of a single source, unframed.
-    Source,
-}
-
-impl From<Packing> for BufferFormat {
-    fn from(format: Packing) -> Self {
-        match format {
-            Packing::Coresight => Self::CoreSight,
-            Packing::Fsync => Self::CoreSightFsync,
-            Packing::Hsync => Self::CoreSightHsync,
-            Packing::Dstream => Self::DstreamCoreSight,
-            Packing::Source => Self::SourceData,
+/// Packings by name.
+fn packing() -> impl TypedValueParser<Value = Packing> {
+    let words = |packing| match packing {
+        Packing::CoreSight => {
+            "16-byte CoreSight frames, as trace buffers in memory hold them (ETB, ETF, ETR)"
         }
-    }
+        Packing::CoreSightFsync => {
+            "CoreSight frames with full frame syncs, as a trace port (TPIU) sends them"
+        }
+        Packing::CoreSightHsync => "CoreSight frames with full and half syncs",
+        Packing::DstreamCoreSight => "CoreSight frames with frame syncs in a DSTREAM's 512-byte blocks",
+        Packing::Source => "The bytes of a single source, unframed",
+    };
+    let values = Packing::ALL.map(|packing| PossibleValue::new(packing.name()).help(words(packing)));
+    PossibleValuesParser::new(values).map(|name| {
+        let named = Packing::ALL.into_iter().find(|packing| packing.name() == name);
+        named.unwrap_or(Packing::Source)
+    })
 }
 
 impl CaptureArgs {
@@ -107,12 +100,12 @@ impl CaptureArgs {
             }
             return Ok(Capture::open(&self.capture)?);
         }
-        let is_etrace = |source: &RawSource| matches!(source, RawSource::Etrace(_));
-        let format = match self.packing {
-            Some(format) => Some(format.into()),
-            None => self.sources.iter().any(is_etrace).then_some(BufferFormat::Etrace),
-        };
-        let Some(format) = format else {
+        let is_etrace = self.sources.iter().any(|source| matches!(source, RawSource::Etrace(_)));
+        if is_etrace && self.packing.is_some() {
+            let message = "E-Trace is not read from frames, and has no --packing";
+            return Err(Problem::file_error(&self.capture, message).into());
+        }
+        let Some(format) = self.packing.or(is_etrace.then_some(Packing::Source)) else {
             let path = self.capture.display();
             let message = if self.capture.file_name().is_some_and(|name| name == CAPTURE_FILE) {
                 format!("{path} belongs to a capture: give its folder")
@@ -212,11 +205,6 @@ impl SelectArgs {
     /// Whether all there is is wanted.
     pub fn is_all(&self) -> bool {
         self.ids.is_empty() && matches!(self.buffer.as_deref(), None | Some("all"))
-    }
-
-    /// Whether a source on a trace bus is wanted.
-    pub fn wants(&self, id: TraceId) -> bool {
-        self.wants_number(id.get().into())
     }
 
     /// Whether a source with this ID is wanted.

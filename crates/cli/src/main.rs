@@ -23,7 +23,6 @@ mod packets;
 mod port;
 mod profile;
 mod progress;
-mod reader;
 mod record;
 mod retirement;
 mod shell;

@@ -5,17 +5,18 @@ use std::ops::ControlFlow;
 
 use tracewright_core::{MemorySpace, Mismatch};
 use tracewright_image::Image;
-use tracewright_input::{Buffer, BufferFormat, Capture};
+use tracewright_input::{Buffer, Capture, Packing};
 
 use crate::consumer::{Blocks, Consumer};
-use crate::incoming::{Incoming, Reading, format};
-use crate::lane::{self, Lane};
+use crate::incoming::{Incoming, Reading};
+use crate::lane;
 use crate::limits::{Limit, Limits, Range};
 use crate::pipeline::{Pipeline, Take};
 use crate::problem::{Error, Named, Problem};
 use crate::protocol::Options;
 use crate::reader::{BufferReader, Progress};
 use crate::segment::For;
+use crate::source::Source;
 use crate::tally::Tally;
 
 /// Bytes read before the range, to be synchronised there, and after it: a packet that begins inside may be committed later.
@@ -172,14 +173,15 @@ impl<'a> Request<'a> {
         // What lies long before the range is not needed, unless something is counted or told from the start on: DSTREAM's blocks,
         // cycles, options of E-Trace.
         let start = range.from.saturating_sub(LEAD) & !0xf;
-        let from_start = buffer.format == BufferFormat::DstreamCoreSight
+        let from_start = buffer.format == Packing::DstreamCoreSight
             || lanes.iter().any(|lane| lane.plug.needs_start())
             || consumer.needs_all();
         if start > 0 && !from_start {
             input.skip_to(start);
         }
-        let mut incoming = Incoming::new(&lanes, wants);
-        let mut reading = Reading::new(input, buffer, capture);
+        let first = buffer.sources.first().and_then(|&source| capture.sources[source].id());
+        let mut incoming = Incoming::new(&mut lanes, options, wants, first);
+        let mut reading = Reading::new(input, buffer);
         let blocks = match C::BLOCKS {
             Blocks::Summed if !range.is_all() || limits.instructions != u64::MAX => Blocks::Each,
             blocks => blocks,
@@ -197,6 +199,7 @@ impl<'a> Request<'a> {
             && let Some(piece) = reading.next_piece()?
         {
             if !std::mem::replace(&mut is_first, false) {
+                lane::end(&mut lanes, &mut incoming);
                 flow = pipeline.interrupt(&lanes, take);
             }
             if piece.offset >= upto {
@@ -227,9 +230,10 @@ impl<'a> Request<'a> {
             wanted += at.min(range.to).saturating_sub(piece.offset.max(range.from));
         }
         if flow.is_continue() {
+            lane::end(&mut lanes, &mut incoming);
             flow = pipeline.finish(&lanes, take);
         }
-        let named = |lane: usize| named(&lanes[lane]);
+        let named = |lane: usize| named(&lanes[lane].source);
         let doubts: Vec<_> = pipeline
             .doubtful(&lanes)
             .map(|(lane, tally)| Doubt {
@@ -247,8 +251,8 @@ impl<'a> Request<'a> {
         problems.extend(unsupported.into_iter().map(|(lane, why)| Problem::Unsupported(named(lane), why)));
         if bytes == 0 {
             problems.push(Problem::Empty);
-        } else if format(buffer.format).is_some() && !incoming.any_frame {
-            problems.push(Problem::NoFrames { syncs: buffer.format != BufferFormat::CoreSight, bytes });
+        } else if buffer.format.is_framed() && !incoming.any_frame {
+            problems.push(Problem::NoFrames { syncs: buffer.format != Packing::CoreSight, bytes });
         }
         for (lane, bytes) in pipeline.unsynchronised(&lanes) {
             let what = lanes[lane].plug.synchronisation();
@@ -258,7 +262,7 @@ impl<'a> Request<'a> {
         if let Some((offset, len)) = pipeline.tally.cut.filter(|_| range.to == u64::MAX) {
             // Buffers in memory that are written round and round may end inside a packet, and nothing is wrong with them.
             problems.push(match buffer.format {
-                BufferFormat::Etrace | BufferFormat::SourceData => Problem::EndsInside { offset, len },
+                Packing::Source => Problem::EndsInside { offset, len },
                 _ => Problem::RingEndsInside { offset },
             });
         }
@@ -280,6 +284,7 @@ impl<'a> Request<'a> {
     }
 }
 
-fn named(lane: &Lane<'_>) -> Named {
-    Named { index: lane.source.index, name: lane.source.of.name.clone(), id: lane.source.id }
+/// Returns a source for messages.
+pub fn named(source: &Source<'_>) -> Named {
+    Named { index: source.index, name: source.of.name.clone(), id: source.id }
 }

@@ -2,20 +2,32 @@
 
 use tracewright_core::TraceId;
 use tracewright_frames::{Deframer, DstreamBlocks, Format, Lost, LostReason, OffsetMap, Run, Sink};
-use tracewright_input::{Buffer, BufferFormat, Capture, Piece};
+use tracewright_input::{Buffer, Packing, Piece};
 
 use crate::lane::Lane;
 use crate::place::Places;
 use crate::problem::{Error, Fault};
+use crate::protocol::Options;
 use crate::reader::BufferReader;
+use crate::router::{Packets, Router};
+
+/// What takes a buffer's bytes: those of frames as a sink, and others as they are.
+pub trait Receive: Sink {
+    /// Takes bytes without frames.
+    fn unframed(&mut self, bytes: &[u8]);
+}
 
 /// Bytes received for all lanes and not yet decoded.
 pub struct Incoming<'a> {
     /// In the order of the lanes.
     pub lanes: Vec<Coming>,
+    /// Parses bytes that several lanes share.
+    pub router: Option<Box<dyn Router + 'a>>,
     /// Lane of each trace ID.
     by_id: [Option<u8>; 0x80],
     wants: &'a (dyn Fn(u16) -> bool + Sync),
+    /// Trace ID of the buffer's first source.
+    first: TraceId,
     /// Whether any frame was read.
     pub any_frame: bool,
     /// Bytes of sources that no protocol reads, by trace ID.
@@ -27,7 +39,12 @@ pub struct Incoming<'a> {
 /// Bytes received for one lane and not yet decoded.
 #[derive(Default)]
 pub struct Coming {
+    /// The bytes, unless their packets are routed.
     pub bytes: Vec<u8>,
+    /// How many they are.
+    pub len: usize,
+    /// Their packets, if they were parsed for all lanes that share them.
+    pub routed: Option<Packets>,
     /// Stream position of the first byte.
     pub start: u64,
     /// Stream positions before which the stream is interrupted.
@@ -40,32 +57,52 @@ pub struct Coming {
 const MOST_DAMAGE: usize = 20;
 
 impl<'a> Incoming<'a> {
-    pub fn new(lanes: &[Lane<'_>], wants: &'a (dyn Fn(u16) -> bool + Sync)) -> Self {
+    pub fn new(
+        lanes: &mut [Lane<'a>],
+        options: &'a Options,
+        wants: &'a (dyn Fn(u16) -> bool + Sync),
+        first: Option<TraceId>,
+    ) -> Self {
         let mut by_id = [None; 0x80];
-        for (number, lane) in (0..).zip(lanes) {
+        for (number, lane) in (0..).zip(&*lanes) {
             let id = usize::from(lane.source.id);
             if let (Places::Frames { .. }, Some(slot)) = (&lane.places, by_id.get_mut(id)) {
                 *slot = Some(number);
             }
         }
-        let lanes = lanes.iter().map(|_| Coming::default()).collect();
-        Self { lanes, by_id, wants, any_frame: false, unread: [0; 0x80], damage: Vec::new() }
-    }
-
-    /// Takes bytes without frames.
-    pub fn unframed(&mut self, bytes: &[u8]) {
-        // E-Trace's sources all see all bytes.
-        for lane in &mut self.lanes {
-            lane.bytes.extend_from_slice(bytes);
-        }
+        let router = match &*lanes {
+            [first, _, ..] if first.can_share(lanes) => {
+                let ids = lanes.iter().map(|lane| lane.source.id).collect();
+                first.plug.router(first.source.of, options, ids)
+            }
+            _ => None,
+        };
+        let none = || router.as_ref().map(|router| router.none());
+        lanes.iter_mut().for_each(|lane| lane.routed = none());
+        let lanes = lanes.iter().map(|_| Coming { routed: none(), ..Coming::default() }).collect();
+        let first = first.unwrap_or(TraceId::NULL);
+        Self { lanes, router, by_id, wants, first, any_frame: false, unread: [0; 0x80], damage: Vec::new() }
     }
 
     fn cut(&mut self) {
         for lane in &mut self.lanes {
-            let end = lane.start + lane.bytes.len() as u64;
+            let end = lane.start + lane.len as u64;
             if lane.cuts.last() != Some(&end) {
                 lane.cuts.push(end);
             }
+        }
+    }
+}
+
+impl Receive for Incoming<'_> {
+    fn unframed(&mut self, bytes: &[u8]) {
+        self.lanes.iter_mut().for_each(|lane| lane.len += bytes.len());
+        match (&mut self.lanes[..], &mut self.router) {
+            ([], _) if (self.wants)(self.first.get().into()) => {
+                self.unread[usize::from(self.first.get())] += bytes.len() as u64;
+            }
+            (lanes, Some(router)) => router.route(Some(bytes), lanes),
+            (lanes, None) => lanes.iter_mut().for_each(|lane| lane.bytes.extend_from_slice(bytes)),
         }
     }
 }
@@ -82,6 +119,7 @@ impl Sink for Incoming<'_> {
         let lane = &mut self.lanes[usize::from(lane)];
         lane.map.push(run, bytes.len() as u64);
         lane.bytes.extend_from_slice(bytes);
+        lane.len += bytes.len();
     }
 
     fn lost(&mut self, lost: Lost) {
@@ -108,7 +146,6 @@ pub fn is_damage(lost: &Lost) -> bool {
 pub struct Reading<'a> {
     input: BufferReader<'a>,
     buffer: &'a Buffer,
-    capture: &'a Capture,
     deframer: Option<Deframer>,
     blocks: Option<DstreamBlocks>,
     chunk: Vec<u8>,
@@ -119,14 +156,14 @@ pub struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    pub fn new(input: BufferReader<'a>, buffer: &'a Buffer, capture: &'a Capture) -> Self {
-        Self { input, buffer, capture, deframer: None, blocks: None, chunk: Vec::new(), bytes: 0, at: 0 }
+    pub fn new(input: BufferReader<'a>, buffer: &'a Buffer) -> Self {
+        Self { input, buffer, deframer: None, blocks: None, chunk: Vec::new(), bytes: 0, at: 0 }
     }
 
     /// Advances to the next piece of the file.
     pub fn next_piece(&mut self) -> Result<Option<Piece>, Error> {
         let Some(piece) = self.input.next_piece()? else { return Ok(None) };
-        let is_dstream = self.buffer.format == BufferFormat::DstreamCoreSight;
+        let is_dstream = self.buffer.format == Packing::DstreamCoreSight;
         self.deframer = format(self.buffer.format).map(|format| Deframer::starting_at(format, piece.offset));
         self.blocks = is_dstream.then(DstreamBlocks::new);
         self.at = piece.offset;
@@ -139,43 +176,41 @@ impl<'a> Reading<'a> {
     }
 
     /// Reads a window of `size` bytes. Returns whether the piece goes on.
-    pub fn window(&mut self, size: usize, incoming: &mut Incoming<'_>) -> Result<bool, Error> {
+    pub fn window(&mut self, size: usize, to: &mut impl Receive) -> Result<bool, Error> {
         self.chunk.resize(size, 0);
         let len = self.input.fill(&mut self.chunk)?;
-        let bytes = &self.chunk[..len];
-        (self.bytes, self.at) = (self.bytes + len as u64, self.at + len as u64);
-        match (&mut self.deframer, &mut self.blocks) {
-            (None, _) => {
-                incoming.unframed(bytes);
-                self.count_unread(len, incoming);
-            }
-            (Some(deframer), None) => deframer.feed(bytes, incoming),
-            (Some(deframer), Some(blocks)) => blocks.feed(bytes, deframer, incoming),
-        }
-        if let (0, Some(deframer)) = (len, &mut self.deframer) {
-            deframer.finish(incoming);
-        }
+        self.give(len, to);
         Ok(len > 0)
     }
 
-    /// Counts bytes without frames whose source no protocol reads.
-    fn count_unread(&self, len: usize, incoming: &mut Incoming<'_>) {
-        if incoming.lanes.is_empty() {
-            let source = self.buffer.sources.first().map(|&source| &self.capture.sources[source]);
-            let id = source.and_then(tracewright_input::Source::id).unwrap_or(TraceId::NULL);
-            if (incoming.wants)(id.get().into()) {
-                incoming.unread[usize::from(id.get())] += len as u64;
-            }
+    /// Reads what is there already, `size` bytes at most. Returns whether the piece goes on.
+    pub fn chunk(&mut self, size: usize, to: &mut impl Receive) -> Result<bool, Error> {
+        self.chunk.resize(size, 0);
+        let len = self.input.read(&mut self.chunk)?;
+        self.give(len, to);
+        Ok(len > 0)
+    }
+
+    fn give(&mut self, len: usize, to: &mut impl Receive) {
+        let bytes = &self.chunk[..len];
+        (self.bytes, self.at) = (self.bytes + len as u64, self.at + len as u64);
+        match (&mut self.deframer, &mut self.blocks) {
+            (None, _) => to.unframed(bytes),
+            (Some(deframer), None) => deframer.feed(bytes, to),
+            (Some(deframer), Some(blocks)) => blocks.feed(bytes, deframer, to),
+        }
+        if let (0, Some(deframer)) = (len, &mut self.deframer) {
+            deframer.finish(to);
         }
     }
 }
 
 /// Returns the kind of frames that a buffer has, if any.
-pub fn format(format: BufferFormat) -> Option<Format> {
-    match format {
-        BufferFormat::SourceData | BufferFormat::Etrace => None,
-        BufferFormat::CoreSight => Some(Format::Aligned),
-        BufferFormat::CoreSightFsync | BufferFormat::DstreamCoreSight => Some(Format::Fsync),
-        BufferFormat::CoreSightHsync => Some(Format::FsyncHsync),
+fn format(packing: Packing) -> Option<Format> {
+    match packing {
+        Packing::Source => None,
+        Packing::CoreSight => Some(Format::Aligned),
+        Packing::CoreSightFsync | Packing::DstreamCoreSight => Some(Format::Fsync),
+        Packing::CoreSightHsync => Some(Format::FsyncHsync),
     }
 }

@@ -2,20 +2,25 @@
 
 use tracewright_frames::OffsetMap;
 use tracewright_image::Moment;
-use tracewright_input::{Buffer, BufferFormat, Capture};
+use tracewright_input::{Buffer, Capture, Packing};
 
 use crate::incoming::Incoming;
 use crate::place::Places;
-use crate::protocol;
+use crate::router::{Packets, Routed};
 use crate::source::Source;
 use crate::stream::Plug;
+use crate::syntax::Syntax;
 
 /// One source's stream.
 pub struct Lane<'a> {
     pub source: Source<'a>,
     pub plug: &'static dyn Plug,
-    /// The bytes of this window.
+    /// The bytes of this window, unless their packets are routed.
     pub bytes: Vec<u8>,
+    /// How many they are.
+    pub len: usize,
+    /// Their packets, if they were parsed for all lanes that share them; at the end of the stream, those that end it.
+    pub routed: Option<Packets>,
     /// Stream position of the first byte of this window.
     pub start: u64,
     /// Number of bytes up to the end of this window.
@@ -29,33 +34,57 @@ pub struct Lane<'a> {
 
 impl<'a> Lane<'a> {
     fn new(source: Source<'a>, plug: &'static dyn Plug, places: Places) -> Self {
-        let (bytes, cuts) = (Vec::new(), Vec::new());
-        Self { source, plug, bytes, start: 0, taken: 0, cuts, places, moment: Moment::LAST }
+        let (bytes, cuts, moment) = (Vec::new(), Vec::new(), Moment::LAST);
+        Self { source, plug, bytes, len: 0, routed: None, start: 0, taken: 0, cuts, places, moment }
     }
 
     /// Returns the stream position after the bytes of this window.
     pub fn end(&self) -> u64 {
-        self.start + self.bytes.len() as u64
+        self.start + self.len as u64
+    }
+
+    /// Returns whether its packets can be told from those of all others, which share its bytes.
+    pub fn can_share(&self, all: &[Self]) -> bool {
+        matches!(self.places, Places::Same) && all.iter().all(|lane| self.plug.reads(lane.source.of))
+    }
+
+    /// Returns the packets of this window that end after its byte `from`, and not after its byte `to`, if they are routed.
+    pub fn routed<T: Syntax>(&self, from: usize, to: usize) -> Option<&[Routed<T>]> {
+        let packets: &Vec<Routed<T>> = self.routed.as_ref()?.downcast_ref()?;
+        let upto =
+            |at: usize| packets.partition_point(|packet| packet.end <= self.start.saturating_add(at as u64));
+        // Where bytes passed over end is known later, perhaps with the first bytes of this window.
+        let first = if from == 0 { 0 } else { upto(from) };
+        Some(&packets[first..upto(to).max(first)])
     }
 }
 
 /// Makes a lane for each source of a buffer that a protocol reads and `wants` names.
 pub fn lanes<'a>(capture: &'a Capture, buffer: &Buffer, wants: &dyn Fn(u16) -> bool) -> Vec<Lane<'a>> {
-    let framed = !matches!(buffer.format, BufferFormat::SourceData | BufferFormat::Etrace);
-    // A buffer of source data holds a single source's bytes: the first one's.
-    let most = if buffer.format == BufferFormat::SourceData { 1 } else { usize::MAX };
-    let dstream = buffer.format == BufferFormat::DstreamCoreSight;
+    let framed = buffer.format.is_framed();
+    let dstream = buffer.format == Packing::DstreamCoreSight;
     let mut lanes: Vec<Lane<'a>> = Vec::new();
-    for &index in buffer.sources.iter().take(most) {
-        let of = &capture.sources[index];
-        let (Some(plug), Some(id)) = (protocol::of(of), of.number()) else { continue };
-        if !wants(id) || lanes.iter().any(|lane| lane.source.id == id) {
+    for (number, &index) in buffer.sources.iter().enumerate() {
+        let source = Source::new(capture, index);
+        let Some(plug) = source.plug() else { continue };
+        // Without frames, sources share bytes only if their packets say whose they are.
+        let is_there = framed || plug.names_sources() || number == 0;
+        if !is_there || !wants(source.id) || lanes.iter().any(|lane| lane.source.id == source.id) {
             continue;
         }
         let places = if framed { Places::Frames { map: OffsetMap::new(), dstream } } else { Places::Same };
-        lanes.push(Lane::new(Source { index, id, of }, plug, places));
+        lanes.push(Lane::new(source, plug, places));
     }
     lanes
+}
+
+/// Ends a stream that was parsed for all lanes: gives them the packets that end it.
+pub fn end(lanes: &mut [Lane<'_>], incoming: &mut Incoming<'_>) {
+    let Some(router) = &mut incoming.router else { return };
+    router.route(None, &mut incoming.lanes);
+    for (lane, coming) in lanes.iter_mut().zip(&mut incoming.lanes) {
+        std::mem::swap(&mut lane.routed, &mut coming.routed);
+    }
 }
 
 /// Starts a piece of the file at `offset`, written at `moment`.
@@ -64,7 +93,11 @@ pub fn begin(lanes: &mut [Lane<'_>], offset: u64, moment: Moment, incoming: &mut
         lane.moment = moment;
         lane.start = if let Places::Same = lane.places { offset } else { lane.end() };
         lane.bytes.clear();
+        lane.len = 0;
         coming.start = lane.start;
+    }
+    if let Some(router) = &mut incoming.router {
+        router.begin(offset);
     }
 }
 
@@ -74,7 +107,9 @@ pub fn advance(lanes: &mut [Lane<'_>], incoming: &mut Incoming<'_>) {
         lane.start = coming.start;
         std::mem::swap(&mut lane.bytes, &mut coming.bytes);
         std::mem::swap(&mut lane.cuts, &mut coming.cuts);
-        lane.taken += lane.bytes.len() as u64;
+        std::mem::swap(&mut lane.routed, &mut coming.routed);
+        lane.len = std::mem::take(&mut coming.len);
+        lane.taken += lane.len as u64;
         if let Places::Frames { map, .. } = &mut lane.places {
             map.append(&mut coming.map);
         }

@@ -1,11 +1,16 @@
 //! From a capture's buffers to packets and elements, on all cores: one pipeline for every packing and every protocol.
 //!
 //! An [`Engine`] decodes a buffer of a capture ([`Request`]) and gives what ran to a [`Consumer`], whose result comes back in
-//! [`Decoded`], beside a [`Tally`] and the [`Problem`]s that were met. A protocol is what implements [`Protocol`]; two are
-//! there from the start, others are added with [`register`].
+//! [`Decoded`], beside a [`Tally`] and the [`Problem`]s that were met. A [`PacketRequest`] stops at packets: it
+//! gives them to a [`Visitor`], or counts them.
 //!
-//! * `reader`: the bytes of a buffer; `incoming`: one lane a source, taken out of their packing; `lane`: a window of them.
-//! * `protocol`: what a protocol must tell; `stream`: a parser and a decoder as one; `etm`, `etrace`: the protocols.
+//! A protocol implements [`Syntax`] (packets), [`Protocol`] (elements) and [`SourceKind`](tracewright_input::SourceKind) (how
+//! captures describe a source). ETMv4 with ETE and E-Trace are built in; [`register`] adds others.
+//!
+//! * `reader`: the bytes of a buffer; `incoming`: one lane a source, taken out of their packing; `router`: packets of sources that share
+//!   bytes, parsed once; `lane`: a window of them.
+//! * `syntax`: what a protocol must tell of packets; `packets`: all packets of a buffer, shown or counted.
+//! * `protocol`: what a protocol must tell of decoding; `stream`: a parser and a decoder as one; `etm`, `etrace`: the protocols.
 //! * `sink`: what takes elements from decoders, in batches; `delivery`: from batches to a consumer; `consumer`: what that is.
 //! * `segment`: decoding a part of a stream; `pipeline`: all streams of a buffer; `decode`: from a request to what it came to.
 
@@ -17,21 +22,27 @@ mod etrace;
 mod incoming;
 mod lane;
 mod limits;
+mod line;
+mod packets;
 mod pipeline;
 mod place;
 mod problem;
 mod protocol;
 mod reader;
+mod router;
 mod segment;
 mod sink;
 mod source;
 mod stream;
+mod syntax;
 mod tally;
 
 pub use consumer::{At, Blocks, Consumer};
 pub use decode::{Decoded, Doubt, Engine, Request};
 pub use incoming::is_damage;
 pub use limits::{Limit, Limits, Range};
+pub use line::Line;
+pub use packets::{AnyPacket, Counted, Counts, Distances, Found, PacketRequest, PacketsRead, Visitor};
 pub use place::Place;
 pub use problem::{Error, Fault, Named, Problem};
 pub use protocol::{Decoder, Options, Protocol, register};
@@ -39,4 +50,5 @@ pub use reader::{BufferReader, Progress};
 pub use sink::Mode;
 pub use source::Source;
 pub use stream::Feed;
+pub use syntax::{Kind, MOST_KINDS, PacketSink, Role, Syntax};
 pub use tally::{Reason, Tally};

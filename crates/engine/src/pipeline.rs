@@ -166,9 +166,11 @@ impl<'i, 'p: 'i, C: Consumer> Pipeline<'i, 'p, C> {
     /// Chooses the size of the next window after one that gave `size` bytes of output.
     fn next_window(&mut self, lanes: &[Lane<'_>], size: usize) {
         let jobs = self.jobs;
+        // Packets that wait take a multiple of their bytes.
+        let counts = self.counts() && lanes.iter().all(|lane| lane.routed.is_none());
         let most = match jobs {
-            1 if self.counts() => ONE_COUNTED,
-            _ if self.counts() => MOST_COUNTED.min(ALL_COUNTED / jobs),
+            1 if counts => ONE_COUNTED,
+            _ if counts => MOST_COUNTED.min(ALL_COUNTED / jobs),
             _ => MOST,
         };
         let plugs = || lanes.iter().map(|lane| lane.plug);
@@ -389,7 +391,7 @@ impl<'i, 'p: 'i, C: Consumer> Pipeline<'i, 'p, C> {
             return Vec::new();
         };
         // No more segments than threads: each has a decoder that must learn the program, and keep it in the cache.
-        warm.stream.split(&lane.bytes, (lane.bytes.len() / self.jobs).max(SEGMENT))
+        warm.stream.split(lane, (lane.len / self.jobs).max(SEGMENT))
     }
 
     fn run<'a>(
@@ -467,7 +469,7 @@ impl<'i, 'p: 'i, C: Consumer> Pipeline<'i, 'p, C> {
                         before
                     } else {
                         let upto = (position - job.lane.start) as usize;
-                        now.stream.rewind(knows, &job.lane.bytes[..upto], job.from);
+                        now.stream.rewind(knows, job.lane, job.from, upto);
                         job.from = upto;
                         job.is_cold = false;
                         let ran = match &mut ordered {

@@ -18,14 +18,21 @@ pub enum Places {
 }
 
 impl Places {
-    /// The place of a position; `None` if it was forgotten. `cursor` is the asker's own, 0 in the beginning.
+    /// Returns the place of a position; `None` if it was forgotten. `cursor` is the asker's own, 0 in the beginning.
     pub fn of(&self, position: u64, cursor: &mut usize) -> Option<Place> {
+        self.neighbours(position, cursor).map(|(place, _)| place)
+    }
+
+    /// Returns the place of a position, and how many positions from there on lie side by side in the file at least.
+    pub fn neighbours(&self, position: u64, cursor: &mut usize) -> Option<(Place, usize)> {
         match self {
-            Self::Same => Some(Place { offset: position, opencsd_index: position }),
+            Self::Same => Some((Place { offset: position, opencsd_index: position }, usize::MAX)),
             Self::Frames { map, dstream } => {
                 let run = map.run_near(position, cursor)?;
                 let counted = if *dstream { DstreamBlocks::payload_offset(run.offset) } else { run.offset };
-                Some(Place { offset: run.offset, opencsd_index: counted.saturating_sub(run.slip.into()) })
+                let opencsd_index = counted.saturating_sub(run.slip.into());
+                let side_by_side = 15usize.saturating_sub(run.lane.into()).max(1);
+                Some((Place { offset: run.offset, opencsd_index }, side_by_side))
             }
         }
     }

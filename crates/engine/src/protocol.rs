@@ -1,6 +1,5 @@
 //! What the engine asks of a protocol, and which protocols there are.
 
-use std::fmt::Debug;
 use std::sync::{PoisonError, RwLock};
 
 use tracewright_core::MemorySpace;
@@ -13,6 +12,7 @@ use crate::etm::Etm;
 use crate::etrace::Etrace;
 use crate::sink::Mode;
 use crate::stream::{Feed, Plug};
+use crate::syntax::Syntax;
 
 /// How to decode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,16 +28,12 @@ pub struct Options {
     pub handlers: [Option<Handler>; 4],
 }
 
-/// A protocol: how its streams are parsed and decoded, and where in the middle that can begin.
+/// A protocol: how its packets are decoded, and where in the middle of a stream that can begin.
 ///
 /// A cold segment begins where [`split`](Self::split) says. Behind that is a point where a decoder that began there knows all
 /// that one knows that came from before; both find the same one, each with a [`Handover`](Self::Handover) of its own. That
 /// they know the same is not taken on trust: their snapshots are compared.
-pub trait Protocol: Debug + Sized + Sync + 'static {
-    /// What a source's stream is read with.
-    type Params: Sync;
-    /// From bytes to packets.
-    type Parser: Send + Sync;
+pub trait Protocol: Syntax {
     /// From packets to elements.
     type Decoder<'i>: Decoder<'i>;
     /// What must be known of a stream to begin in its middle.
@@ -50,14 +46,8 @@ pub trait Protocol: Debug + Sized + Sync + 'static {
     /// Bytes of output that a window is to give, with so many jobs.
     fn output(jobs: usize) -> usize;
 
-    /// What reading can begin at.
-    const SYNCHRONISATION: &'static str;
-
     /// Whether the start of a stream tells something that is needed in its middle.
     const NEEDS_START: bool = false;
-
-    /// A source's parameters, if it speaks this protocol.
-    fn params(protocol: &input::Protocol) -> Option<&Self::Params>;
 
     /// A decoder, or why there can be none.
     fn decoder<'i>(
@@ -65,8 +55,6 @@ pub trait Protocol: Debug + Sized + Sync + 'static {
         options: &Options,
         image: &'i Image,
     ) -> Result<Self::Decoder<'i>, String>;
-    /// A parser of the stream, whose bytes begin at stream position `position`.
-    fn first(params: &Self::Params, options: &Options, position: u64) -> Self::Parser;
 
     /// What is known of the stream where these are.
     fn knows(parser: &Self::Parser, decoder: &Self::Decoder<'_>) -> Self::Knows;
@@ -83,12 +71,12 @@ pub trait Protocol: Debug + Sized + Sync + 'static {
         bytes: &[u8],
         from: usize,
     ) -> Self::Parser;
-    /// Stream position from which on bytes are still to be reported.
-    fn unfinished(parser: &Self::Parser) -> u64;
-    /// Parses bytes.
-    fn feed<M: Mode>(parser: &mut Self::Parser, bytes: &[u8], feed: &mut Feed<'_, '_, Self, M>);
-    /// Ends the stream.
-    fn end<M: Mode>(parser: &mut Self::Parser, feed: &mut Feed<'_, '_, Self, M>);
+    /// Decodes a packet of `len` bytes that begins at stream position `offset`.
+    fn packet<M: Mode>(feed: &mut Feed<'_, '_, Self, M>, offset: u64, len: usize, packet: &Self::Packet);
+    /// Parses bytes and decodes their packets; `None` ends the stream.
+    fn feed<M: Mode>(parser: &mut Self::Parser, bytes: Option<&[u8]>, feed: &mut Feed<'_, '_, Self, M>) {
+        Self::parse(parser, bytes, feed);
+    }
 
     /// Where in `bytes`, which `parser` takes next, segments of at least `least` bytes begin.
     fn split(params: &Self::Params, parser: &Self::Parser, bytes: &[u8], least: usize) -> Vec<usize>;
@@ -109,13 +97,19 @@ pub trait Decoder<'i>: Send + Sync {
     /// Memory space of the code that runs now.
     fn space(&self) -> MemorySpace;
     /// The earliest stream position that an element still to come may carry, if it is not that of a packet still to come.
-    fn oldest(&self) -> Option<u64>;
+    fn oldest(&self) -> Option<u64> {
+        None
+    }
     /// Stream position of the last packet.
     fn last_offset(&self) -> Option<u64>;
     /// Stream position from which on nothing could be told, if that is so now: a gap that ends later begins there.
-    fn gap_start(&self) -> Option<u64>;
+    fn gap_start(&self) -> Option<u64> {
+        None
+    }
     /// Whether the trace unit overflowed, and tracing has not begun again.
-    fn overflowed(&self) -> bool;
+    fn overflowed(&self) -> bool {
+        false
+    }
     /// What follows begins at stream position `offset`, and ran at this moment.
     fn resume(&mut self, _offset: u64, _moment: Moment) {}
     /// What follows does not continue what came before.
@@ -126,8 +120,9 @@ pub trait Decoder<'i>: Send + Sync {
 
 static REGISTERED: RwLock<Vec<&'static dyn Plug>> = RwLock::new(Vec::new());
 
-/// Adds a protocol to those that every decoding knows.
-pub fn register<T: Protocol>(protocol: &'static T) {
+/// Adds a protocol to those that all captures can have, and that everything here reads.
+pub fn register<T: Protocol + input::SourceKind>(protocol: &'static T) {
+    input::register(protocol);
     REGISTERED.write().unwrap_or_else(PoisonError::into_inner).push(protocol);
 }
 

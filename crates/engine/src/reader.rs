@@ -258,26 +258,6 @@ impl<'a> BufferReader<'a> {
     }
 }
 
-const CHUNK: usize = 1 << 20;
-
-impl BufferReader<'_> {
-    /// Calls `f` with the bytes of the current piece, chunk by chunk, until it returns false. Returns how many bytes there were.
-    ///
-    /// # Errors
-    /// Fails if the file cannot be read.
-    pub fn for_each_chunk(&mut self, mut f: impl FnMut(&[u8]) -> bool) -> Result<u64, Error> {
-        let mut chunk = vec![0; CHUNK];
-        let mut total = 0;
-        loop {
-            let len = self.read(&mut chunk)?;
-            total += len as u64;
-            if len == 0 || !f(&chunk[..len]) {
-                return Ok(total);
-            }
-        }
-    }
-}
-
 /// A file with known checksums. It is read a piece at a time, and each piece is checked before it is used.
 struct Checked<'a> {
     file: File,
@@ -350,7 +330,7 @@ impl<'a> Checked<'a> {
 mod tests {
     use std::path::PathBuf;
 
-    use tracewright_input::BufferFormat;
+    use tracewright_input::Packing;
 
     use super::*;
 
@@ -368,7 +348,7 @@ mod tests {
         std::fs::write(&path, (0..=255).collect::<Vec<u8>>()).unwrap();
         let piece = |&(offset, len): &(u64, u64)| Piece { offset, len, moment: Moment::LAST, packed: None };
         let pieces = pieces.map(|pieces| pieces.iter().map(piece).collect());
-        let (format, sources) = (BufferFormat::SourceData, Vec::new());
+        let (format, sources) = (Packing::Source, Vec::new());
         let buffer = Buffer { name: name.into(), path: path.clone(), format, sources, pieces };
         (buffer, Scratch(path))
     }

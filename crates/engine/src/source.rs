@@ -1,4 +1,8 @@
+use tracewright_core::Exception;
 use tracewright_input as input;
+
+use crate::protocol;
+use crate::stream::Plug;
 
 /// A source within a buffer.
 #[derive(Clone, Copy, Debug)]
@@ -12,6 +16,21 @@ pub struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
+    pub(crate) fn new(capture: &'a input::Capture, index: usize) -> Self {
+        let of = &capture.sources[index];
+        Self { index, id: of.number().unwrap_or(0), of }
+    }
+
+    /// The protocol that it speaks, if any of ours.
+    pub(crate) fn plug(&self) -> Option<&'static dyn Plug> {
+        self.of.number().and_then(|_| protocol::of(self.of))
+    }
+
+    /// The name of an exception on the core that it traces.
+    pub fn exception_name(&self, exception: &Exception) -> String {
+        self.plug().map_or_else(String::new, |plug| plug.exception_name(self.of, exception))
+    }
+
     /// Its parameters if it is an ETM.
     pub fn etm(&self) -> Option<&'a tracewright_etm::Params> {
         match &self.of.protocol {

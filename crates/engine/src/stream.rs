@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::ops::ControlFlow;
 
-use tracewright_core::MemorySpace;
+use tracewright_core::{Exception, MemorySpace};
 use tracewright_flow as flow;
 use tracewright_image::{Image, Moment};
 use tracewright_input as input;
@@ -12,8 +12,12 @@ use tracewright_input as input;
 use crate::consumer::Blocks;
 use crate::lane::Lane;
 use crate::limits::Range;
+use crate::packets::{self, PacketStream};
 use crate::protocol::{Decoder, Options, Protocol};
+use crate::router::{self, Routed, Router};
 use crate::sink::{Batch, Counted, Counting, Each, Item, Mode, Summing, Verdict};
+use crate::source::Source;
+use crate::syntax::{PacketSink, Role};
 use crate::tally::Reason;
 
 /// A protocol, whichever it is.
@@ -24,10 +28,28 @@ pub trait Plug: Debug + Sync {
     fn window(&self) -> usize;
     /// See [`Protocol::output`].
     fn output(&self, jobs: usize) -> usize;
-    /// See [`Protocol::SYNCHRONISATION`].
+    /// See [`Syntax::NAMES_SOURCES`](crate::Syntax::NAMES_SOURCES).
+    fn names_sources(&self) -> bool;
+    /// See [`Syntax::SYNCHRONISATION`](crate::Syntax::SYNCHRONISATION).
     fn synchronisation(&self) -> &'static str;
     /// See [`Protocol::NEEDS_START`].
     fn needs_start(&self) -> bool;
+    /// The name of an exception on the core that a source traces.
+    fn exception_name(&self, source: &input::Source, exception: &Exception) -> String;
+    /// The packets of sources that share a stream, one or more.
+    fn packets<'a>(
+        &self,
+        sources: Vec<Source<'a>>,
+        wants: &'a dyn Fn(u16) -> bool,
+        options: &'a Options,
+    ) -> Box<dyn PacketStream + 'a>;
+    /// A parser for several sources that share a stream, built alike, if packets name their source.
+    fn router<'a>(
+        &self,
+        source: &'a input::Source,
+        options: &'a Options,
+        ids: Vec<u16>,
+    ) -> Option<Box<dyn Router + 'a>>;
     /// A source's stream, whose bytes begin at stream position `position`; or why it cannot be decoded.
     fn stream<'a>(
         &self,
@@ -51,12 +73,39 @@ impl<T: Protocol> Plug for T {
         T::output(jobs)
     }
 
+    fn names_sources(&self) -> bool {
+        T::NAMES_SOURCES
+    }
+
     fn synchronisation(&self) -> &'static str {
         T::SYNCHRONISATION
     }
 
     fn needs_start(&self) -> bool {
         T::NEEDS_START
+    }
+
+    fn exception_name(&self, source: &input::Source, exception: &Exception) -> String {
+        T::params(&source.protocol).map_or_else(String::new, |params| T::exception(params, exception))
+    }
+
+    fn packets<'a>(
+        &self,
+        sources: Vec<Source<'a>>,
+        wants: &'a dyn Fn(u16) -> bool,
+        options: &'a Options,
+    ) -> Box<dyn PacketStream + 'a> {
+        packets::stream::<T>(sources, wants, options)
+    }
+
+    fn router<'a>(
+        &self,
+        source: &'a input::Source,
+        options: &'a Options,
+        ids: Vec<u16>,
+    ) -> Option<Box<dyn Router + 'a>> {
+        let params = T::params(&source.protocol).filter(|_| T::NAMES_SOURCES)?;
+        Some(router::router::<T>(params, options, ids.into_iter()))
     }
 
     fn stream<'a>(
@@ -138,12 +187,12 @@ pub trait Stream<'a>: Send + Sync {
     fn knows(&self) -> Known;
     /// Begins anew in the middle, with all that is learnt about the program.
     fn restart(&mut self, knows: &Known, position: u64, moment: Moment);
-    /// Goes on behind `bytes`, those of the window up to a point where a segment takes over that begins with `bytes[from]`.
-    fn rewind(&mut self, knows: &Known, bytes: &[u8], from: usize);
+    /// Goes on after the first `upto` bytes of the window, where a segment takes over that begins with byte `from`.
+    fn rewind(&mut self, knows: &Known, lane: &Lane<'_>, from: usize, upto: usize);
     /// Whether it is in this state.
     fn is_in(&self, state: &Known) -> bool;
-    /// Where in `bytes`, which come next, segments of at least `least` bytes begin.
-    fn split(&self, bytes: &[u8], least: usize) -> Vec<usize>;
+    /// Where in the bytes of the window, which come next, segments of at least `least` bytes begin.
+    fn split(&self, lane: &Lane<'_>, least: usize) -> Vec<usize>;
     /// Memory space of the code that runs now.
     fn space(&self) -> MemorySpace;
     /// The earliest stream position that may still be asked for.
@@ -241,46 +290,55 @@ impl<'a, T: Protocol> With<'a, T> for Run<'_, '_> {
         let mut at = from;
         for &cut in &lane.cuts {
             let cut_at = (cut - lane.start) as usize;
-            T::feed(parser, &lane.bytes[at..cut_at], feed);
-            T::end(parser, feed);
+            T::feed(parser, Some(&lane.bytes[at..cut_at]), feed);
+            T::feed(parser, None, feed);
             feed.interrupt(cut);
             at = cut_at;
         }
-        let sure = next.unwrap_or(lane.bytes.len());
-        T::feed(parser, &lane.bytes[at..sure], feed);
+        let sure = next.unwrap_or(lane.len);
+        match lane.routed::<T>(at, sure) {
+            Some(packets) => feed.routed(packets),
+            None => T::feed(parser, Some(&lane.bytes[at..sure]), feed),
+        }
         // Only now: who watches takes packets one by one.
         feed.next = next.map(|next| T::handover(lane.start + next as u64));
-        for piece in lane.bytes[sure..].chunks(PIECE) {
-            if feed.is_done() {
-                break;
+        match lane.routed::<T>(sure, lane.len) {
+            Some(packets) if next.is_some() => feed.routed(packets),
+            Some(_) => {}
+            None => {
+                for piece in lane.bytes[sure..].chunks(PIECE) {
+                    if feed.is_done() {
+                        break;
+                    }
+                    T::feed(parser, Some(piece), feed);
+                }
             }
-            T::feed(parser, piece, feed);
         }
         let began = feed.snapshot.take().map(|(at, snapshot)| (at, Box::new(snapshot) as Known));
         Handed { began, over: feed.handed_over }
     }
 }
 
-struct Interrupt(u64);
+struct Interrupt<'l>(&'l Lane<'l>);
 
-impl<'a, T: Protocol> With<'a, T> for Interrupt {
+impl<'a, T: Protocol> With<'a, T> for Interrupt<'_> {
     type Gives = ();
 
     fn run<M: Mode>(self, parser: &mut T::Parser, feed: &mut Feed<'_, 'a, T, M>) {
-        T::end(parser, feed);
-        feed.interrupt(self.0);
+        feed.end(parser, self.0);
+        feed.interrupt(self.0.end());
     }
 }
 
-struct Finish(u64);
+struct Finish<'l>(&'l Lane<'l>);
 
-impl<'a, T: Protocol> With<'a, T> for Finish {
+impl<'a, T: Protocol> With<'a, T> for Finish<'_> {
     type Gives = Finished;
 
     fn run<M: Mode>(self, parser: &mut T::Parser, feed: &mut Feed<'_, 'a, T, M>) -> Finished {
-        T::end(parser, feed);
+        feed.end(parser, self.0);
         let last = feed.decoder.last_offset();
-        feed.decoder.finish(self.0, &mut feed.sink);
+        feed.decoder.finish(self.0.end(), &mut feed.sink);
         Finished { cut: feed.cut, last }
     }
 }
@@ -295,11 +353,11 @@ impl<'a, T: Protocol> Stream<'a> for Of<'a, T> {
     }
 
     fn interrupt(&mut self, lane: &Lane<'_>, wanted: Wanted, deliver: Deliver<'_>) {
-        self.with(lane, wanted, deliver, Interrupt(lane.end()));
+        self.with(lane, wanted, deliver, Interrupt(lane));
     }
 
     fn finish(&mut self, lane: &Lane<'_>, wanted: Wanted, deliver: Deliver<'_>) -> Finished {
-        self.with(lane, wanted, deliver, Finish(lane.end()))
+        self.with(lane, wanted, deliver, Finish(lane))
     }
 
     fn begin(&mut self, lane: &Lane<'_>) {
@@ -320,9 +378,9 @@ impl<'a, T: Protocol> Stream<'a> for Of<'a, T> {
         self.is_synchronised = false;
     }
 
-    fn rewind(&mut self, knows: &Known, bytes: &[u8], from: usize) {
-        if let Some(knows) = knows.downcast_ref() {
-            self.parser = T::rewound(self.params, self.options, knows, bytes, from);
+    fn rewind(&mut self, knows: &Known, lane: &Lane<'_>, from: usize, upto: usize) {
+        if let (Some(knows), None) = (knows.downcast_ref(), &lane.routed) {
+            self.parser = T::rewound(self.params, self.options, knows, &lane.bytes[..upto], from);
         }
     }
 
@@ -330,8 +388,18 @@ impl<'a, T: Protocol> Stream<'a> for Of<'a, T> {
         state.downcast_ref::<SnapshotOf<'a, T>>() == Some(&self.decoder.snapshot())
     }
 
-    fn split(&self, bytes: &[u8], least: usize) -> Vec<usize> {
-        T::split(self.params, &self.parser, bytes, least)
+    fn split(&self, lane: &Lane<'_>, least: usize) -> Vec<usize> {
+        let Some(packets) = lane.routed::<T>(0, lane.len) else {
+            return T::split(self.params, &self.parser, &lane.bytes, least);
+        };
+        let mut next = least as u64;
+        let syncs = packets.iter().filter(|routed| T::KINDS[T::kind(&routed.packet)].role == Role::Sync);
+        let starts = syncs.filter_map(|routed| {
+            let at = routed.offset.checked_sub(lane.start).filter(|at| *at >= next)?;
+            next = at + least as u64;
+            Some(at as usize)
+        });
+        starts.collect()
     }
 
     fn space(&self) -> MemorySpace {
@@ -397,10 +465,37 @@ impl<T: Protocol, M> Debug for Feed<'_, '_, T, M> {
     }
 }
 
+impl<T: Protocol, M: Mode> PacketSink<T> for Feed<'_, '_, T, M> {
+    #[inline(always)]
+    fn packet(&mut self, offset: u64, bytes: &[u8], packet: &T::Packet) {
+        if !self.is_done() {
+            T::packet(self, offset, bytes.len(), packet);
+        }
+    }
+}
+
 impl<'f, 'i, T: Protocol, M: Mode> Feed<'f, 'i, T, M> {
     fn new(id: u16, decoder: &'f mut T::Decoder<'i>, sink: M, is_synchronised: &'f mut bool) -> Self {
         let (began, next, snapshot, handed_over, cut) = (None, None, None, None, None);
         Self { id, decoder, sink, began, next, snapshot, handed_over, is_synchronised, cut }
+    }
+
+    /// Takes packets that were parsed for all sources.
+    fn routed(&mut self, packets: &[Routed<T>]) {
+        for Routed { offset, len, packet, .. } in packets {
+            if self.is_done() {
+                break;
+            }
+            T::packet(self, *offset, *len, packet);
+        }
+    }
+
+    /// Ends the stream.
+    fn end(&mut self, parser: &mut T::Parser, lane: &Lane<'_>) {
+        match lane.routed::<T>(0, usize::MAX) {
+            Some(packets) => self.routed(packets),
+            None => T::feed(parser, None, self),
+        }
     }
 
     /// The decoder has taken a packet, from stream position `offset` to `end`. `is_now`: whether that is the point of a handover.

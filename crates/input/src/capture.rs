@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tracewright_core::TraceId;
 use tracewright_etm as etm;
@@ -10,9 +11,11 @@ use tracewright_image::Moment;
 use crate::etrace::{EtraceSource, differs};
 use crate::folder::Checksums;
 use crate::mapping::{self, Process};
+use crate::packing::Packing;
 use crate::perf::{self, RecordedPrograms};
 use crate::program::ImageFile;
 use crate::raw::{ETM_REGISTERS, RawSource};
+use crate::registry::{self, SourceParams};
 use crate::snapshot::{self, Device, DeviceClass, Dump, Snapshot};
 use crate::{Architecture, CoreKind, Problem, Profile, folder};
 
@@ -76,6 +79,8 @@ pub enum Protocol {
     Etm(Box<etm::Params>),
     /// RISC-V E-Trace.
     Etrace(Box<EtraceSource>),
+    /// Protocol that was [registered](crate::register).
+    Registered(Arc<dyn SourceParams>),
     /// Protocol that tracewright cannot read yet: its name in the capture, and its trace ID if the registers
     /// give it.
     Unsupported(String, Option<TraceId>),
@@ -89,7 +94,7 @@ pub struct Buffer {
     /// Path of the file; `-` is standard input.
     pub path: PathBuf,
     /// Packing of the bytes.
-    pub format: BufferFormat,
+    pub format: Packing,
     /// Indices of the sources that wrote into it.
     pub sources: Vec<usize>,
     /// Parts of the file that are trace, in file order; `None` if the whole file is one part.
@@ -130,39 +135,18 @@ impl Buffer {
     }
 }
 
-/// Packing of trace bytes in a buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BufferFormat {
-    /// Memory-aligned CoreSight frames.
-    CoreSight,
-    /// CoreSight frames with frame syncs.
-    CoreSightFsync,
-    /// CoreSight frames with frame syncs and half syncs.
-    CoreSightHsync,
-    /// CoreSight frames with frame syncs in DSTREAM blocks.
-    DstreamCoreSight,
-    /// Unframed bytes of one source.
-    SourceData,
-    /// E-Trace messages, encapsulated as the sources say. All sources see all bytes.
-    Etrace,
-}
-
-impl From<snapshot::BufferFormat> for BufferFormat {
-    fn from(format: snapshot::BufferFormat) -> Self {
-        match format {
-            snapshot::BufferFormat::CoreSight => Self::CoreSight,
-            snapshot::BufferFormat::DstreamCoreSight => Self::DstreamCoreSight,
-            snapshot::BufferFormat::SourceData => Self::SourceData,
-        }
-    }
-}
-
 impl Source {
+    /// Creates a source of which nothing else is known.
+    pub(crate) fn new(name: String, protocol: Protocol) -> Self {
+        Self { name, core: None, protocol, registers: Vec::new(), delta: None, time: None }
+    }
+
     /// Returns the source's ID on a CoreSight trace bus.
     pub fn id(&self) -> Option<TraceId> {
         match &self.protocol {
             Protocol::Etm(params) => Some(params.id()),
             Protocol::Etrace(_) => None,
+            Protocol::Registered(params) => u8::try_from(params.id()).ok().map(TraceId::from_low_bits),
             Protocol::Unsupported(_, id) => *id,
         }
     }
@@ -171,6 +155,7 @@ impl Source {
     pub fn number(&self) -> Option<u16> {
         match &self.protocol {
             Protocol::Etrace(source) => Some(source.source),
+            Protocol::Registered(params) => Some(params.id()),
             _ => self.id().map(|id| id.get().into()),
         }
     }
@@ -183,6 +168,7 @@ impl Source {
                 if params.is_ete() { format!("ETE {major}.{minor}") } else { format!("ETMv{major}.{minor}") }
             }
             Protocol::Etrace(_) => "E-Trace".into(),
+            Protocol::Registered(params) => params.title(),
             Protocol::Unsupported(name, _) => name.clone(),
         }
     }
@@ -240,13 +226,13 @@ impl Capture {
             .iter()
             .map(|buffer| {
                 // Unframed bytes belong to the first source, whether it can be decoded or not.
-                let unframed = buffer.format == snapshot::BufferFormat::SourceData;
+                let unframed = buffer.format == Packing::Source;
                 let all = buffer.sources.iter().take(if unframed { 1 } else { usize::MAX });
                 let sources = all.filter_map(|source| source_of_device.get(source.device).copied().flatten());
                 Buffer {
                     name: buffer.name.clone(),
                     path: buffer.path.clone(),
-                    format: buffer.format.into(),
+                    format: buffer.format,
                     sources: sources.collect(),
                     pieces: None,
                 }
@@ -280,12 +266,16 @@ impl Capture {
     ///
     /// # Errors
     /// Fails if the sources contradict each other or the format.
-    pub fn raw(path: &Path, format: BufferFormat, sources: &[RawSource]) -> Result<Self, Problem> {
+    pub fn raw(path: &Path, format: Packing, sources: &[RawSource]) -> Result<Self, Problem> {
         let problem = |message: &str| Err(Problem::file_error(path, message));
         if sources.is_empty() {
             return problem("no source given: a trace cannot be read without its source's parameters");
         }
-        if format == BufferFormat::SourceData && sources.len() > 1 {
+        let has_etm = sources.iter().any(|source| matches!(source, RawSource::Etm(_)));
+        if has_etm && sources.iter().any(|source| matches!(source, RawSource::Etrace(_))) {
+            return problem("sources of ETM and E-Trace cannot be in one file");
+        }
+        if format == Packing::Source && sources.len() > 1 && has_etm {
             return problem("several sources given for a file that holds only one source's bytes");
         }
         let mut ids = HashSet::new();
@@ -294,10 +284,7 @@ impl Capture {
             match source {
                 RawSource::Etm(source) => {
                     let id = source.params.id();
-                    if format == BufferFormat::Etrace {
-                        return problem("sources of ETM and E-Trace cannot be in one file");
-                    }
-                    if format != BufferFormat::SourceData && !(0x01..=0x6f).contains(&id.get()) {
+                    if format != Packing::Source && !(0x01..=0x6f).contains(&id.get()) {
                         return problem(&format!("id={id}: a source in frames has an ID from 0x01 to 0x6f"));
                     }
                     if !ids.insert(u16::from(id.get())) {
@@ -305,7 +292,7 @@ impl Capture {
                     }
                 }
                 RawSource::Etrace(source) => {
-                    if format != BufferFormat::Etrace {
+                    if format != Packing::Source {
                         return problem("E-Trace is not read from frames, and has no --packing");
                     }
                     if let Some(what) = differs(first.get_or_insert(&source.config), &source.config) {
@@ -315,6 +302,11 @@ impl Capture {
                     }
                     if !ids.insert(source.source) {
                         return problem(&format!("two sources with id={}", source.source));
+                    }
+                }
+                RawSource::Registered(params) => {
+                    if !ids.insert(params.id()) {
+                        return problem(&format!("two sources with id={}", params.id()));
                     }
                 }
             }
@@ -330,10 +322,8 @@ impl Capture {
                     delta: None,
                     time: None,
                 },
-                RawSource::Etrace(source) => {
-                    let protocol = Protocol::Etrace(source.clone());
-                    Source { name, core: None, protocol, registers: Vec::new(), delta: None, time: None }
-                }
+                RawSource::Etrace(source) => Source::new(name, Protocol::Etrace(source.clone())),
+                RawSource::Registered(params) => Source::new(name, Protocol::Registered(params.clone())),
             }
         });
         let sources: Vec<_> = sources.collect();
@@ -414,7 +404,20 @@ fn source(device: &Device, core: Option<&Device>) -> Result<Source, Problem> {
             Protocol::Etm(etm_params(device, core, etm::Protocol::Etm4)?.into())
         }
         Some(snapshot::Protocol::Ete) => Protocol::Etm(etm_params(device, core, etm::Protocol::Ete)?.into()),
-        _ => Protocol::Unsupported(device.kind.clone(), other_id(device)),
+        _ => match registry::of_device(&device.kind) {
+            Some(kind) => {
+                let registers = device.registers.iter();
+                let given: Vec<_> = registers
+                    .map(|register| (register.name.to_ascii_lowercase(), register.text.clone()))
+                    .collect();
+                let params = kind.params(&given).map_err(|error| {
+                    let message = format!("{}: {error}: the source cannot be read", device.name);
+                    Problem::file_error(&device.file, message)
+                })?;
+                Protocol::Registered(params)
+            }
+            None => Protocol::Unsupported(device.kind.clone(), other_id(device)),
+        },
     };
     let registers = device.registers.iter();
     Ok(Source {

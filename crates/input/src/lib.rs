@@ -19,8 +19,8 @@
 //! anywhere. Trace bytes are neither loaded nor decoded here.
 //!
 //! ```
-//! use tracewright_input::snapshot::{BufferFormat, Protocol};
-//! use tracewright_input::{MemorySpace, Snapshot, SnapshotWriter};
+//! use tracewright_input::snapshot::Protocol;
+//! use tracewright_input::{MemorySpace, Packing, Snapshot, SnapshotWriter};
 //!
 //! # fn main() -> Result<(), tracewright_input::Problem> {
 //! let dir = std::env::temp_dir().join(format!("tracewright-doc-{}", std::process::id()));
@@ -28,7 +28,7 @@
 //! let core = writer.core("cpu_0", "Cortex-A53", &[])?;
 //! let etm = writer.source("ETM_0", "ETM4", &[("TRCTRACEIDR", 0x10)])?;
 //! writer.dump(core, 0x8000_0000, MemorySpace::ANY, &[0x1f, 0x20, 0x03, 0xd5][..])?;
-//! let buffer = writer.buffer("ETB_0", BufferFormat::SourceData, &[0x04][..])?;
+//! let buffer = writer.buffer("ETB_0", Packing::Source, &[0x04][..])?;
 //! writer.connect(etm, buffer, Some(core))?;
 //! writer.finish()?;
 //!
@@ -63,18 +63,22 @@ pub mod folder;
 pub mod ini;
 mod mapping;
 mod output;
+mod packing;
 pub mod perf;
 mod problem;
 mod program;
 mod raw;
+mod registry;
 pub mod snapshot;
 
-pub use capture::{Buffer, BufferFormat, Capture, Packed, Piece, Program, Protocol, Source};
+pub use capture::{Buffer, Capture, Packed, Piece, Program, Protocol, Source};
 pub use etrace::EtraceSource;
 pub use folder::{CaptureWriter, Checksums, FileSums};
 pub use mapping::{Mapping, Process};
 pub use output::OutputFolder;
+pub use packing::Packing;
 pub use problem::{Problem, Severity, Subject};
 pub use program::{ImageFile, ImageFileError, build_id, map_file};
 pub use raw::{RawEtm, RawSource};
+pub use registry::{SourceKind, SourceParams, WrongParam, register};
 pub use snapshot::{Architecture, CoreKind, Dump, MemorySpace, Profile, Snapshot, SnapshotWriter};

@@ -1,6 +1,7 @@
 //! Sources given on the command line, for trace files that do not describe themselves.
 
 use std::str::FromStr;
+use std::sync::Arc;
 
 use tracewright_core::text::Printable;
 use tracewright_etm::{Params, Protocol, Registers};
@@ -8,6 +9,7 @@ use tracewright_etm::{Params, Protocol, Registers};
 use crate::CoreKind;
 use crate::capture::for_etm;
 use crate::etrace::{self, EtraceSource};
+use crate::registry::{self, SourceParams};
 
 /// Source as users write it: `etm4,id=0x10,core=Cortex-A53,TRCCONFIGR=0xc1`, or
 /// `etrace,isa=rv64,encapsulation=smi,context_width=32`.
@@ -17,6 +19,8 @@ pub enum RawSource {
     Etm(Box<RawEtm>),
     /// RISC-V E-Trace.
     Etrace(Box<EtraceSource>),
+    /// A protocol that was [registered](crate::register).
+    Registered(Arc<dyn SourceParams>),
 }
 
 /// ETM as users write it.
@@ -61,7 +65,17 @@ impl FromStr for RawSource {
                 let source = etrace::raw_source(parts).map_err(|error| Printable(&error).to_string())?;
                 return Ok(Self::Etrace(Box::new(source)));
             }
-            other => return Err(format!("protocol {other:?}: expected etm4, ete or etrace")),
+            other => {
+                let kind = registry::named(other)
+                    .ok_or_else(|| format!("protocol {other:?}: expected etm4, ete or etrace"))?;
+                let pair = |part: &str| {
+                    let pair =
+                        part.split_once('=').ok_or_else(|| format!("{part:?}: expected NAME=VALUE"))?;
+                    Ok::<_, String>((pair.0.trim().to_ascii_lowercase(), pair.1.trim().to_owned()))
+                };
+                let given = parts.map(pair).collect::<Result<Vec<_>, _>>()?;
+                return kind.params(&given).map(Self::Registered).map_err(|error| error.to_string());
+            }
         };
         let mut registers = Registers { protocol, ..Registers::default() };
         let (mut core, mut given) = (None, Vec::new());

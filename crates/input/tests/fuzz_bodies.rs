@@ -170,7 +170,7 @@ pub fn parameters_file(bytes: &[u8]) {
 fn check_source(text: &str) {
     match text.parse::<RawSource>() {
         Ok(RawSource::Etrace(source)) => assert_eq!(source.config.params.check(), Ok(())),
-        Ok(RawSource::Etm(_)) => {}
+        Ok(RawSource::Etm(_) | RawSource::Registered(_)) => {}
         Err(why) => assert!(!why.is_empty() && why.len() < 2_000 + 8 * text.len(), "{why}"),
     }
 }

@@ -78,7 +78,7 @@ pub use tracewright_core::{Block, Element, Ended, Exception, GapReason, Isa, Mem
 pub use tracewright_engine::{At, Consumer, Limits, Problem, Tally};
 #[cfg(feature = "capture")]
 pub use tracewright_hart::timing;
-pub use tracewright_input::{BufferFormat, Capture, RawSource};
+pub use tracewright_input::{Capture, Packing, RawSource};
 pub use tracewright_profile::{coverage, export};
 
 pub use crate::clocks::{ClockEnd, Clocks};

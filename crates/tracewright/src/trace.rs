@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tracewright_engine::{self as engine, Consumer, Engine, Limits, Options, Problem, Request, Tally};
 use tracewright_image::Image;
-use tracewright_input::{self as input, Buffer, BufferFormat, Capture, ImageFile, RawSource, perf};
+use tracewright_input::{self as input, Buffer, Capture, ImageFile, Packing, RawSource, perf};
 use tracewright_profile::coverage::{Coverage, Wanted};
 use tracewright_profile::{Profile, Program, Window};
 
@@ -22,7 +22,7 @@ use crate::stalls::{SourceStalls, StallMeter};
 #[derive(Clone, Debug, Default)]
 pub struct OpenOptions {
     symbol_folders: Vec<PathBuf>,
-    packing: Option<BufferFormat>,
+    packing: Option<Packing>,
     sources: Vec<RawSource>,
     images: Vec<ImageFile>,
     accept_mismatch: bool,
@@ -55,9 +55,9 @@ impl OpenOptions {
         self
     }
 
-    /// Says how a raw trace file is packed. E-Trace needs no packing.
+    /// Says how a raw trace file is packed. Without it, the bytes are not in frames.
     #[must_use]
-    pub fn packing(mut self, packing: BufferFormat) -> Self {
+    pub fn packing(mut self, packing: Packing) -> Self {
         self.packing = Some(packing);
         self
     }
@@ -75,10 +75,8 @@ impl OpenOptions {
     /// Fails if there is no capture that can be read. Lesser faults are in [`Trace::problems`].
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Trace, Error> {
         let path = path.as_ref();
-        let capture = if let Some(first) = self.sources.first() {
-            let is_etrace = matches!(first, RawSource::Etrace(_));
-            let otherwise = if is_etrace { BufferFormat::Etrace } else { BufferFormat::SourceData };
-            Capture::raw(path, self.packing.unwrap_or(otherwise), &self.sources)?
+        let capture = if !self.sources.is_empty() {
+            Capture::raw(path, self.packing.unwrap_or(Packing::Source), &self.sources)?
         } else if perf::is_recording(path) {
             perf::open(path, &self.symbol_folders)?
         } else {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tracewright_core::{Context, MemorySpace, Security, TraceId};
 use tracewright_etm::encode::Encoder;
-use tracewright_input::snapshot::BufferFormat;
+use tracewright_input::Packing;
 use tracewright_input::{Process, SnapshotWriter};
 
 use super::memory::{Code, Missing};
@@ -59,7 +59,7 @@ impl Folder {
         if !plain.trim().is_empty() {
             writer.describe(plain.trim())?;
         }
-        let (buffer, path, file) = writer.open_buffer("ETB_0", BufferFormat::CoreSight)?;
+        let (buffer, path, file) = writer.open_buffer("ETB_0", Packing::CoreSight)?;
         let output = Arc::new(Mutex::new(Output::new(file, path)));
         let (dir, settings) = (dir.to_owned(), settings.clone());
         Ok(Self { writer, dir, settings, output, buffer, cores: Vec::new(), without_id: 0 })

@@ -6,10 +6,8 @@ use tracewright_flow::Instructions;
 use tracewright_engine::{At, Consumer, Source};
 
 use super::bodies::Bodies;
-use super::text::{Detail, exception_name};
-use tracewright::disassembly;
-
-use tracewright::words;
+use super::text::Detail;
+use tracewright::{disassembly, words};
 
 use super::cycles;
 use crate::line::Line;
@@ -182,7 +180,7 @@ fn fields(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
         }
         Element::Exception(exception) => {
             let Exception { number, interrupt, value, return_address, at_target } = exception;
-            let name = exception_name(at, exception);
+            let name = at.source.exception_name(exception);
             write!(line, r#","kind":"exception","number":{number},"name":"{name}""#)?;
             if *interrupt {
                 line.write_str(r#","interrupt":true"#)?;

@@ -21,7 +21,7 @@ use tracewright_engine::{
     At, Blocks, Consumer, Decoded, Engine, Limit, Limits, Options, Problem, Range, Request, Tally,
 };
 use tracewright_image::Image;
-use tracewright_input::{Buffer, BufferFormat, Capture, Protocol, Source};
+use tracewright_input::{Buffer, Capture, Protocol, Source};
 
 use self::bodies::Bodies;
 use self::json::Json;
@@ -30,6 +30,7 @@ use self::rows::{EventName, Rows};
 use self::text::{Detail, Text};
 use crate::args::{CaptureArgs, LimitArgs, ProgramArgs, SelectArgs};
 use crate::clocks;
+use crate::etrace::is_etrace;
 use crate::images;
 use crate::line::Line;
 use crate::output::{Error, Form, Needs, Outcome, Output, report, report_problems};
@@ -355,7 +356,7 @@ impl BufferDecode<'_> {
     }
 
     fn refuse_etrace(&self, option: &str) -> Result<(), Error> {
-        if self.buffer.format != BufferFormat::Etrace {
+        if !is_etrace(self.capture, self.buffer) {
             return Ok(());
         }
         let name = &self.buffer.name;
@@ -381,7 +382,7 @@ impl BufferDecode<'_> {
         for problem in remarks.iter().chain(&errors) {
             report(&format!("{}: {problem}", buffer.name));
         }
-        report_unread(capture, buffer, &decoded.unread);
+        report_unread(capture, buffer, decoded.unread.iter().copied());
         if self.options.no_image {
             summary::report_targets(&buffer.name, &decoded.tally);
         } else {
@@ -399,7 +400,7 @@ impl BufferDecode<'_> {
     }
 
     fn has_several_sources(&self) -> bool {
-        self.buffer.format != BufferFormat::SourceData && self.sources().nth(1).is_some()
+        self.buffer.format.is_framed() && self.sources().nth(1).is_some()
     }
 
     /// Says of which sources the trace does not tell where all branches went.

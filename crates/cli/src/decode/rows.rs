@@ -12,10 +12,8 @@ use tracewright_etm::Params;
 
 use tracewright_engine::{At, Consumer, Source};
 
-use tracewright::words;
-
-use super::text;
 use crate::line::Line;
+use tracewright::words;
 
 /// Rows of type, cycle and value.
 pub struct Rows {
@@ -218,7 +216,7 @@ fn value(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
         Element::TraceOn(TraceOn::Normal) => line.write_str("trace on"),
         Element::TraceOn(TraceOn::Overflow) => line.write_str("trace on after overflow"),
         Element::Exception(exception) => {
-            line.text(&text::exception_name(at, exception));
+            line.text(&at.source.exception_name(exception));
             exception.return_address.map_or(Ok(()), |address| write!(line, ", returns to {address:#x}"))
         }
         Element::ExceptionReturn => line.write_str("exception return"),
@@ -257,7 +255,7 @@ fn fields(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
             context.vmid.map_or(Ok(()), |vmid| write!(line, r#","vmid":{vmid}"#))
         }
         Element::Exception(exception) => {
-            let name = text::exception_name(at, exception);
+            let name = at.source.exception_name(exception);
             write!(line, r#","number":{},"name":"{name}""#, exception.number)?;
             let address = exception.return_address;
             address.map_or(Ok(()), |address| write!(line, r#","return_address":"{address:#x}""#))

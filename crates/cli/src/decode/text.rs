@@ -1,9 +1,7 @@
 use std::fmt::Write as _;
 
 use tracewright_core::{Block, Element, Ended, Exception, Stamp, Transaction};
-use tracewright_etm::{self as etm, packet};
 use tracewright_flow::Instructions;
-use tracewright_hart::cause;
 
 use tracewright_engine::{At, Consumer, Source};
 
@@ -265,7 +263,7 @@ fn other(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
 }
 
 fn exception(line: &mut Line, at: &At<'_>, exception: &Exception) -> std::fmt::Result {
-    let mut text = format!("exception {}", exception_name(at, exception));
+    let mut text = format!("exception {}", at.source.exception_name(exception));
     if let Some(address) = exception.return_address {
         write!(text, ", returns to {address:#x} ")?;
         let width = WIDTH.saturating_sub(HEAD + text.len());
@@ -276,7 +274,7 @@ fn exception(line: &mut Line, at: &At<'_>, exception: &Exception) -> std::fmt::R
 
 fn trap(line: &mut Line, at: &At<'_>, exception: &Exception) -> std::fmt::Result {
     let kind = if exception.interrupt { "interrupt" } else { "exception" };
-    let mut text = format!("{kind} {}: {}", exception.number, exception_name(at, exception));
+    let mut text = format!("{kind} {}: {}", exception.number, at.source.exception_name(exception));
     if let Some(value) = exception.value.filter(|&value| value != 0) {
         write!(text, ", value {value:#x}")?;
     }
@@ -288,22 +286,4 @@ fn trap(line: &mut Line, at: &At<'_>, exception: &Exception) -> std::fmt::Result
         }
     }
     line.write_str(text.trim_end())
-}
-
-/// The exception's name on the traced core.
-pub fn exception_name(at: &At<'_>, exception: &Exception) -> String {
-    match at.source.etm() {
-        Some(params) => etm_exception(params, exception.number),
-        None => cause::describe(exception.number.into(), exception.interrupt).to_owned(),
-    }
-}
-
-fn etm_exception(params: &etm::Params, number: u16) -> String {
-    let profile = params.profile();
-    let packet =
-        packet::Exception { number, return_address: packet::ReturnAddress::None, fault_pending: false };
-    match packet.irq(profile) {
-        Some(irq) => format!("IRQ{irq}"),
-        None => packet.name(profile).to_owned(),
-    }
 }

@@ -13,7 +13,7 @@ use tracewright::check::{Checked, Checker, Item, Told};
 use tracewright_core::{Isa, MemorySpace};
 use tracewright_engine::{Consumer, Engine, Limits, Options, Range, Request, Tally};
 use tracewright_image::{Bytes, Image};
-use tracewright_input::{BufferFormat, Capture, OutputFolder, RawSource};
+use tracewright_input::{Capture, OutputFolder, Packing, RawSource};
 
 use self::run::Ran;
 use self::story::Story;
@@ -124,7 +124,7 @@ fn decode<C: Consumer>(
     take: impl FnMut(&C::Output, std::ops::Range<usize>) -> ControlFlow<()> + Send,
 ) -> Result<Tally, Error> {
     let source = RawSource::Etrace(Box::new(ran.source.clone()));
-    let capture = Capture::raw("".as_ref(), BufferFormat::Etrace, &[source])?;
+    let capture = Capture::raw("".as_ref(), Packing::Source, &[source])?;
     let request = Request {
         capture: &capture,
         buffer: &capture.buffers[0],

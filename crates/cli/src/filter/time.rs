@@ -67,6 +67,6 @@ fn has_timestamps(source: &Source) -> bool {
         Protocol::Etrace(etrace) => {
             !etrace.config.params.notime || etrace.config.encapsulation.has_timestamps()
         }
-        Protocol::Unsupported(..) => false,
+        Protocol::Registered(_) | Protocol::Unsupported(..) => false,
     }
 }

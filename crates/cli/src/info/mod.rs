@@ -9,12 +9,13 @@ mod words;
 use std::io::Write;
 
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 use tracewright_core::text::Printable;
-use tracewright_input::{BufferFormat, Capture, EtraceSource, ImageFile, Piece, Protocol, Source};
+use tracewright_input::{Buffer, Capture, EtraceSource, ImageFile, Packing, Piece, Protocol, Source};
 
 use self::words::Explained;
 use crate::args::CaptureArgs;
+use crate::etrace::is_etrace;
 use crate::images;
 use crate::output::{Error, Form, Needs, Outcome, Output, printable_path, report_problems};
 use crate::retirement;
@@ -105,6 +106,9 @@ fn text(out: &mut impl Write, capture: &Capture) -> std::io::Result<()> {
         if let Some((name, kind)) = &source.core {
             writeln!(out, "  traces {} ({})", Printable(name), Printable(kind))?;
         }
+        for (name, value) in facts(source) {
+            writeln!(out, "  {name:<18}  {}", Printable(&value))?;
+        }
         let registers = words::explain(source);
         // A chip has many alike: say it once.
         if let Some((name, _)) =
@@ -127,7 +131,7 @@ fn text(out: &mut impl Write, capture: &Capture) -> std::io::Result<()> {
         let names: Vec<_> =
             buffer.sources.iter().map(|&source| capture.sources[source].name.as_str()).collect();
         writeln!(out, "\nbuffer {}: {size}", Printable(&buffer.name))?;
-        writeln!(out, "  format   {}", format_words(buffer.format))?;
+        writeln!(out, "  format   {}", format_words(capture, buffer))?;
         writeln!(out, "  file     {}", printable_path(&buffer.path))?;
         if let Some(pieces) = &buffer.pieces {
             let packed = if pieces.iter().any(|piece| piece.packed.is_some()) { ", compressed" } else { "" };
@@ -140,7 +144,7 @@ fn text(out: &mut impl Write, capture: &Capture) -> std::io::Result<()> {
     processes::text(out, &capture.processes)
 }
 
-fn json(capture: &Capture) -> serde_json::Value {
+fn json(capture: &Capture) -> Value {
     let sources = capture.sources.iter().map(|source| {
         let registers: serde_json::Map<_, _> = source
             .registers
@@ -163,6 +167,12 @@ fn json(capture: &Capture) -> serde_json::Value {
         if let Protocol::Etrace(source) = &source.protocol {
             object["etrace"] = etrace::json(source);
         }
+        if let Protocol::Registered(_) = source.protocol {
+            object["facts"] = facts(source)
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), Value::from(value)))
+                .collect();
+        }
         if let Some(path) = &source.delta {
             object["delta"] = delta::json(path);
         }
@@ -174,7 +184,7 @@ fn json(capture: &Capture) -> serde_json::Value {
             "name": buffer.name,
             "file": buffer.path.display().to_string(),
             "bytes": buffer.bytes(),
-            "format": format_words(buffer.format),
+            "format": format_words(capture, buffer),
             "sources": names,
         });
         if let Some(pieces) = &buffer.pieces {
@@ -198,12 +208,20 @@ fn json(capture: &Capture) -> serde_json::Value {
 }
 
 /// Where a piece of trace is, when it was written, and by whom.
-fn piece(piece: &Piece) -> serde_json::Value {
+fn piece(piece: &Piece) -> Value {
     let Piece { offset, len, moment, packed } = piece;
     let time = Some(moment.time).filter(|time| *time != u64::MAX);
     json!({
         "offset": offset, "bytes": len, "time": time, "thread": moment.thread, "compressed": packed.is_some(),
     })
+}
+
+/// What is to be known of a source whose protocol was registered.
+fn facts(source: &Source) -> Vec<(&'static str, String)> {
+    match &source.protocol {
+        Protocol::Registered(params) => params.facts(),
+        _ => Vec::new(),
+    }
 }
 
 fn protocol(source: &Source) -> String {
@@ -212,14 +230,14 @@ fn protocol(source: &Source) -> String {
     format!("{}{note}", Printable(&source.protocol_name()))
 }
 
-fn format_words(format: BufferFormat) -> &'static str {
-    match format {
-        BufferFormat::CoreSight => "CoreSight frames",
-        BufferFormat::CoreSightFsync => "CoreSight frames with frame syncs",
-        BufferFormat::CoreSightHsync => "CoreSight frames with frame and half syncs",
-        BufferFormat::DstreamCoreSight => "CoreSight frames with frame syncs in DSTREAM blocks",
-        BufferFormat::SourceData => "one source, unframed",
-        BufferFormat::Etrace => "E-Trace messages",
+fn format_words(capture: &Capture, buffer: &Buffer) -> &'static str {
+    match buffer.format {
+        Packing::CoreSight => "CoreSight frames",
+        Packing::CoreSightFsync => "CoreSight frames with frame syncs",
+        Packing::CoreSightHsync => "CoreSight frames with frame and half syncs",
+        Packing::DstreamCoreSight => "CoreSight frames with frame syncs in DSTREAM blocks",
+        Packing::Source if is_etrace(capture, buffer) => "E-Trace messages",
+        Packing::Source => "one source, unframed",
     }
 }
 

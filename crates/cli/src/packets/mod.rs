@@ -1,16 +1,14 @@
 //! `tracewright packets`: every packet of a capture.
 
-mod etrace;
 mod json;
 mod opencsd;
 mod text;
 
-use std::io::Write;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
 
 use clap::{Args, ValueEnum};
-use tracewright_core::TraceId;
-use tracewright_engine::{BufferReader, Place, is_damage};
-use tracewright_etm::packet::{Kind, Resync};
+use tracewright_engine::{Found, Options, PacketRequest, Place, Role, Source, Visitor, is_damage};
 use tracewright_frames::Lost;
 use tracewright_input::{Buffer, Capture};
 
@@ -18,7 +16,6 @@ use crate::args::{CaptureArgs, SelectArgs};
 use crate::etrace::is_etrace;
 use crate::output::{Error, Form, Needs, Outcome, Output, report, report_problems};
 use crate::progress;
-use crate::reader::{self, Found, SourceId, Visitor};
 
 /// Show every packet of a capture.
 ///
@@ -62,33 +59,25 @@ enum Style {
 /// What prints packets of one style.
 trait Printer {
     /// Before a buffer's packets.
-    fn buffer(&mut self, out: &mut impl Write, capture: &Capture, buffer: &Buffer) -> std::io::Result<()>;
+    fn buffer(&mut self, out: &mut impl Write, capture: &Capture, buffer: &Buffer) -> io::Result<()>;
     /// A packet.
-    fn packet(&mut self, out: &mut impl Write, found: &Found<'_>) -> std::io::Result<()>;
+    fn packet(&mut self, out: &mut impl Write, found: &Found<'_>) -> io::Result<()>;
+    /// Packets in a row that only fill the line: how many, their kind, and where the first begins.
+    fn fillers(&mut self, _: &mut impl Write, _offset: u64, _kind: &str, _count: u64) -> io::Result<()> {
+        Ok(())
+    }
     /// Bytes passed over while not synchronised.
-    fn skipped(
-        &mut self,
-        _out: &mut impl Write,
-        _source: &SourceId<'_>,
-        _place: Place,
-        _bytes: &[u8],
-    ) -> std::io::Result<()> {
+    fn skipped(&mut self, _: &mut impl Write, _: &Source<'_>, _: Place, _bytes: &[u8]) -> io::Result<()> {
         Ok(())
     }
     /// Bytes that belong to no source.
-    fn lost(&mut self, out: &mut impl Write, lost: &Lost) -> std::io::Result<()>;
+    fn lost(&mut self, out: &mut impl Write, lost: &Lost) -> io::Result<()>;
     /// After a buffer's packets.
-    fn end(
-        &mut self,
-        _out: &mut impl Write,
-        _buffer: &Buffer,
-        _ids: &[TraceId],
-        _bytes: u64,
-    ) -> std::io::Result<()> {
+    fn end(&mut self, _: &mut impl Write, _: &Buffer, _ids: &[u16], _bytes: u64) -> io::Result<()> {
         Ok(())
     }
     /// A barrier: what follows is a new recording.
-    fn reset(&mut self, out: &mut impl Write, offset: u64) -> std::io::Result<()>;
+    fn reset(&mut self, out: &mut impl Write, offset: u64) -> io::Result<()>;
 }
 
 /// Runs the verb.
@@ -100,19 +89,13 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     }
 }
 
-fn print(opts: &Opts, printer: impl Printer) -> Result<Outcome, Error> {
+fn print(opts: &Opts, mut printer: impl Printer) -> Result<Outcome, Error> {
     let capture = opts.capture.open()?;
-    let mut outcome = report_problems(&capture.problems, Needs::Trace);
+    let outcome = report_problems(&capture.problems, Needs::Trace);
     let opencsd = opts.style == Style::Opencsd;
-    let resync = if opencsd { Resync::NextByte } else { Resync::NextAsync };
-    let options = reader::Options { resync, ..reader::Options::default() };
-    let mut visitor = Print {
-        out: Output::stdout(Form::json_if(opts.json)),
-        printer,
-        unread: [0; 0x80],
-        errors: 0,
-        failed: Ok(()),
-    };
+    let options = Options { like_opencsd: opencsd, ..Options::default() };
+    let mut out = Output::stdout(Form::json_if(opts.json));
+    let mut errors = 0;
     let buffers = opts.select.buffers(&capture, opencsd)?;
     if opencsd && opts.select.buffer.is_none() && capture.buffers.len() > 1 {
         report(&format!(
@@ -120,109 +103,134 @@ fn print(opts: &Opts, printer: impl Printer) -> Result<Outcome, Error> {
             capture.buffers.len()
         ));
     }
+    let wants = |id| opts.select.wants_number(id);
     for buffer in buffers {
-        if is_etrace(buffer) {
-            if opencsd {
-                let message = "--style opencsd is for Arm captures: OpenCSD cannot read E-Trace";
-                return Err(Error::Message(message.into()));
-            }
-            visitor.errors += etrace::print(&mut visitor.out, &capture, buffer, &opts.select, opts.json)?;
-            continue;
+        if opencsd && is_etrace(&capture, buffer) {
+            let message = "--style opencsd is for Arm captures: OpenCSD cannot read E-Trace";
+            return Err(Error::Message(message.into()));
         }
-        // Opened first: nothing is printed about a file that cannot be.
         let bar = progress::of(buffer);
-        let advance = |bytes| bar.inc(bytes);
-        let input = BufferReader::open(buffer, &capture.checksums, &advance)?;
-        visitor.printer.buffer(&mut visitor.out, &capture, buffer)?;
-        let read = reader::read(&capture, buffer, input, options, &|id| opts.select.wants(id), &mut visitor)?;
-        visitor.failed?;
-        visitor.failed = Ok(());
-        visitor.errors += read.failures;
-        let ids = buffer.sources.iter().filter_map(|&source| capture.sources[source].id());
-        let ids: Vec<_> = ids.filter(|&id| opts.select.wants(id)).collect();
-        visitor.printer.end(&mut visitor.out, buffer, &ids, read.bytes)?;
-        visitor.out.flush()?;
-        report_unread(&capture, buffer, &listed(&visitor.unread));
-        visitor.unread = [0; 0x80];
+        let progress = &|bytes| bar.inc(bytes);
+        let request = PacketRequest {
+            capture: &capture,
+            buffer,
+            bytes: None,
+            wants: &wants,
+            options: &options,
+            progress,
+        };
+        let (unread, fillers, failed) = (BTreeMap::new(), None, Ok(()));
+        let (out, printer) = (&mut out, &mut printer);
+        let mut print = Print { out, printer, capture: &capture, buffer, unread, fillers, errors: 0, failed };
+        let read = request.visit(&mut print)?;
+        print.end_fillers();
+        print.failed?;
+        for problem in &read.problems {
+            report(&format!("{}: {problem}", buffer.name));
+        }
+        errors += print.errors + read.problems.len() as u64;
+        let ids = buffer.sources.iter().filter_map(|&source| capture.sources[source].number());
+        let ids: Vec<_> = ids.filter(|&id| wants(id)).collect();
+        print.printer.end(print.out, buffer, &ids, read.bytes)?;
+        print.out.flush()?;
+        report_unread(&capture, buffer, print.unread);
     }
-    outcome = outcome.and(Outcome::from_errors(visitor.errors));
-    Ok(outcome)
+    Ok(outcome.and(Outcome::from_errors(errors)))
 }
 
-/// The trace IDs that have bytes, and how many.
-pub fn listed(unread: &[u64; 0x80]) -> Vec<(u16, u64)> {
-    (0..).zip(unread.iter().copied()).filter(|(_, bytes)| *bytes > 0).collect()
-}
-
-/// Says which sources of a buffer were passed over because nothing here can read them.
-pub fn report_unread(capture: &Capture, buffer: &Buffer, unread: &[(u16, u64)]) {
+/// Says which sources of a buffer were passed over because nothing here can read them: numbers and bytes.
+pub fn report_unread(capture: &Capture, buffer: &Buffer, unread: impl IntoIterator<Item = (u16, u64)>) {
     let name = &buffer.name;
+    let sources = || buffer.sources.iter().map(|&source| &capture.sources[source]);
+    let is_shared = is_etrace(capture, buffer);
     let (mut strangers, mut stranger_bytes) = (Vec::new(), 0);
-    for &(id, len) in unread {
-        let id = TraceId::from_low_bits(id as u8);
-        let mut sources = buffer.sources.iter().map(|&source| &capture.sources[source]);
-        match sources.find(|source| source.id().unwrap_or(TraceId::NULL) == id) {
+    for (id, len) in unread {
+        match sources().find(|source| !is_shared && source.number().unwrap_or(0) == id) {
             Some(source) => report(&format!(
-                "{name}: {len} bytes of {} (ID {id}) not read: tracewright cannot read {} yet",
+                "{name}: {len} bytes of {} (ID {id:#04x}) not read: tracewright cannot read {} yet",
                 source.name,
                 source.protocol_name()
             )),
             None => {
-                strangers.push(id);
+                strangers.push(format!("{id:#04x}"));
                 stranger_bytes += len;
             }
         }
     }
     if !strangers.is_empty() {
-        let ids: Vec<_> = strangers.iter().take(4).map(ToString::to_string).collect();
+        let ids = strangers[..strangers.len().min(4)].join(", ");
         let more =
             if strangers.len() > 4 { format!(" and {} more", strangers.len() - 4) } else { String::new() };
-        report(&format!(
-            "{name}: {stranger_bytes} bytes not read: no source of this buffer has trace ID {}{more}",
-            ids.join(", ")
-        ));
+        let known: Vec<_> =
+            sources().filter_map(|source| Some(format!("{:#04x}", source.number()?))).collect();
+        let what = match is_shared {
+            false => format!("trace ID {ids}{more}"),
+            true => format!("ID {ids}{more} (there are {})", known.join(", ")),
+        };
+        report(&format!("{name}: {stranger_bytes} bytes not read: no source of this buffer has {what}"));
     }
 }
 
-struct Print<W, P> {
-    out: W,
-    printer: P,
-    unread: [u64; 0x80],
+struct Print<'a, W, P> {
+    out: &'a mut W,
+    printer: &'a mut P,
+    capture: &'a Capture,
+    buffer: &'a Buffer,
+    unread: BTreeMap<u16, u64>,
+    /// Where a row of packets began that only fill the line, their kind, and how many there were.
+    fillers: Option<(u64, &'static str, u64)>,
     errors: u64,
-    failed: std::io::Result<()>,
+    failed: io::Result<()>,
 }
 
-impl<W: Write, P: Printer> Visitor for Print<W, P> {
+impl<W: Write, P: Printer> Print<'_, W, P> {
+    fn print(&mut self, print: impl FnOnce(&mut P, &mut W) -> io::Result<()>) {
+        self.end_fillers();
+        if self.failed.is_ok() {
+            self.failed = print(self.printer, self.out);
+        }
+    }
+
+    /// A row of fillers is one line.
+    fn end_fillers(&mut self) {
+        if let Some((offset, kind, count)) = self.fillers.take() {
+            self.print(|printer, out| printer.fillers(out, offset, kind, count));
+        }
+    }
+}
+
+impl<W: Write, P: Printer> Visitor for Print<'_, W, P> {
+    fn opened(&mut self) {
+        let Self { capture, buffer, .. } = *self;
+        self.print(|printer, out| printer.buffer(out, capture, buffer));
+    }
+
     fn packet(&mut self, found: &Found<'_>) {
         let kind = found.packet.kind();
-        // A ring buffer starts anywhere and stops anywhere: neither is an error.
-        self.errors += u64::from(kind.is_error() && kind != Kind::NotSync && kind != Kind::Incomplete);
-        if self.failed.is_ok() {
-            self.failed = self.printer.packet(&mut self.out, found);
+        // A buffer starts anywhere and stops anywhere: neither is an error.
+        self.errors += u64::from(kind.role == Role::Malformed);
+        if found.packet.is_filler() {
+            self.fillers.get_or_insert((found.place.offset, kind.name, 0)).2 += 1;
+        } else {
+            self.print(|printer, out| printer.packet(out, found));
         }
     }
 
-    fn skipped(&mut self, source: &SourceId<'_>, place: Place, bytes: &[u8]) {
-        if self.failed.is_ok() {
-            self.failed = self.printer.skipped(&mut self.out, source, place, bytes);
-        }
+    fn skipped(&mut self, source: &Source<'_>, place: Place, bytes: &[u8]) {
+        self.print(|printer, out| printer.skipped(out, source, place, bytes));
     }
 
     fn lost(&mut self, lost: &Lost) {
         self.errors += u64::from(is_damage(lost));
-        if self.failed.is_ok() {
-            self.failed = self.printer.lost(&mut self.out, lost);
-        }
+        self.print(|printer, out| printer.lost(out, lost));
     }
 
     fn reset(&mut self, offset: u64) {
-        if self.failed.is_ok() {
-            self.failed = self.printer.reset(&mut self.out, offset);
-        }
+        self.print(|printer, out| printer.reset(out, offset));
     }
 
-    fn unread(&mut self, id: TraceId, len: u64) {
-        self.unread[usize::from(id.get())] += len;
+    fn unread(&mut self, id: u16, bytes: u64) {
+        *self.unread.entry(id).or_default() += bytes;
     }
 
     fn is_done(&self) -> bool {

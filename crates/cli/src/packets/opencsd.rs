@@ -1,17 +1,14 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use tracewright_core::TraceId;
 use tracewright_core::text::Printable;
+use tracewright_engine::{Found, Place, Source};
 use tracewright_etm::packet::{Packet, opencsd};
 use tracewright_frames::Lost;
-use tracewright_input::{Buffer, BufferFormat, Capture, Protocol};
+use tracewright_input::{Buffer, Capture, Protocol};
 
 use super::Printer;
 use crate::line::Line;
-use tracewright_engine::Place;
-
-use crate::reader::{Found, SourceId};
 
 /// Skipped bytes OpenCSD shows in a line.
 const SKIPPED: usize = 8;
@@ -19,6 +16,8 @@ const SKIPPED: usize = 8;
 /// What `trc_pkt_lister` of OpenCSD 1.8.0 prints, without its banner.
 #[derive(Default)]
 pub struct OpenCsd {
+    /// Without frames OpenCSD knows no ID.
+    framed: bool,
     /// By source index in the capture.
     printers: Vec<opencsd::Printer>,
     line: Line,
@@ -38,32 +37,36 @@ struct Skipped {
 }
 
 impl OpenCsd {
-    fn line(&mut self, out: &mut impl Write, found: &Found<'_>) -> io::Result<()> {
-        let Found { source, place, bytes, packet } = *found;
+    fn line(
+        &mut self,
+        out: &mut impl Write,
+        source: &Source<'_>,
+        index: u64,
+        bytes: &[u8],
+        packet: &Packet,
+    ) -> io::Result<()> {
+        let Some(params) = source.etm() else { return Ok(()) };
         let line = &mut self.line;
         line.clear();
-        // Without frames OpenCSD knows no ID.
-        let id = if source.framed { source.id.get() } else { 0 };
-        line.text("Idx:").decimal(place.opencsd_index).text("; ID:");
+        let id = if self.framed { source.id } else { 0 };
+        line.text("Idx:").decimal(index).text("; ID:");
         let _ = write!(line, "{id:x}");
         line.text("; [");
         for byte in bytes {
             line.text("0x").hex_byte(*byte).text(" ");
         }
         line.text("];\t");
-        let _ = self.printers[source.index].write(line, packet, source.params);
+        let _ = self.printers[source.index].write(line, packet, params);
         line.text("\n");
         out.write_all(line.bytes())
     }
 
-    fn flush_skipped(&mut self, out: &mut impl Write, source: &SourceId<'_>) -> io::Result<()> {
+    fn flush_skipped(&mut self, out: &mut impl Write, source: &Source<'_>) -> io::Result<()> {
         let Skipped { bytes, index, .. } = std::mem::take(&mut self.skipped[source.index]);
         if bytes.is_empty() {
             return Ok(());
         }
-        let place = Place { offset: index, opencsd_index: index };
-        let packet = &Packet::NotSync { len: bytes.len() as u64 };
-        self.line(out, &Found { source, place, bytes: &bytes, packet })
+        self.line(out, source, index, &bytes, &Packet::NotSync { len: bytes.len() as u64 })
     }
 }
 
@@ -72,11 +75,11 @@ impl Printer for OpenCsd {
         self.printers = vec![opencsd::Printer::default(); capture.sources.len()];
         self.skipped = vec![Skipped::default(); capture.sources.len()];
         writeln!(out, "Using {} as trace source", Printable(&buffer.name))?;
-        let framed = buffer.format != BufferFormat::SourceData;
+        self.framed = buffer.format.is_framed();
         for &source in &buffer.sources {
             if let Protocol::Etm(params) = &capture.sources[source].protocol {
                 let name = if params.is_ete() { "ETE" } else { "ETMV4I" };
-                let id = if framed { params.id().get() } else { 0 };
+                let id = if self.framed { params.id().get() } else { 0 };
                 writeln!(out, "Trace Packet Lister : Protocol printer {name} on Trace ID 0x{id:x}")?;
             }
         }
@@ -84,11 +87,13 @@ impl Printer for OpenCsd {
     }
 
     fn packet(&mut self, out: &mut impl Write, found: &Found<'_>) -> io::Result<()> {
-        self.flush_skipped(out, found.source)?;
-        match found.packet {
+        let packet = found.packet.of_protocol().downcast_ref();
+        let (Some(source), Some(packet)) = (found.source, packet) else { return Ok(()) };
+        self.flush_skipped(out, source)?;
+        match packet {
             // Its bytes have been shown.
             Packet::NotSync { .. } => Ok(()),
-            _ => self.line(out, found),
+            _ => self.line(out, source, found.place.opencsd_index, found.bytes, packet),
         }
     }
 
@@ -97,7 +102,7 @@ impl Printer for OpenCsd {
     fn skipped(
         &mut self,
         out: &mut impl Write,
-        source: &SourceId<'_>,
+        source: &Source<'_>,
         place: Place,
         bytes: &[u8],
     ) -> io::Result<()> {
@@ -132,10 +137,9 @@ impl Printer for OpenCsd {
         Ok(())
     }
 
-    fn end(&mut self, out: &mut impl Write, buffer: &Buffer, ids: &[TraceId], bytes: u64) -> io::Result<()> {
-        let framed = buffer.format != BufferFormat::SourceData;
-        for id in ids.iter().take(if framed { usize::MAX } else { 1 }) {
-            writeln!(out, "ID:{:x}\tEND OF TRACE DATA", if framed { id.get() } else { 0 })?;
+    fn end(&mut self, out: &mut impl Write, _: &Buffer, ids: &[u16], bytes: u64) -> io::Result<()> {
+        for id in ids.iter().take(if self.framed { usize::MAX } else { 1 }) {
+            writeln!(out, "ID:{:x}\tEND OF TRACE DATA", if self.framed { *id } else { 0 })?;
         }
         writeln!(out, "Trace Packet Lister : Trace buffer done, processed {bytes} bytes.")
     }

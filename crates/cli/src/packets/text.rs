@@ -1,15 +1,13 @@
-use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use tracewright_core::text::Printable;
-use tracewright_etm::packet::Packet;
+use tracewright_engine::Found;
 use tracewright_frames::Lost;
 use tracewright_input::{Buffer, Capture};
 
 use super::Printer;
 use crate::line::Line;
 use crate::output::printable_path;
-use crate::reader::Found;
 
 /// Bytes shown on a line; the rest goes on in the next.
 const BYTES: usize = 6;
@@ -19,7 +17,7 @@ const WORDS: usize = 45;
 /// `offset id bytes packet`, at most 80 columns wide.
 #[derive(Default)]
 pub struct Text {
-    words: String,
+    words: Line,
     line: Line,
 }
 
@@ -35,39 +33,41 @@ impl Printer for Text {
         let Self { words, line } = self;
         let Found { source, place, bytes, packet } = *found;
         words.clear();
-        words.push_str(packet.kind().name());
-        let name = words.len();
-        words.push_str(": ");
-        let details = words.len();
-        match packet {
-            Packet::Atom(atoms) => words.extend(atoms.iter().map(|taken| if taken { 'E' } else { 'N' })),
-            _ => {
-                let _ = write!(words, "{}", packet.details(source.params));
-            }
-        }
-        if words.len() == details {
-            words.truncate(name);
-        }
+        packet.words(words);
         line.clear();
-        line.hex(place.offset, 10).text("  ").hex_byte(source.id.get()).text("  ");
-        let (mut bytes, mut words) = (bytes, words.as_str());
+        line.hex(place.offset, 10).text("  ");
+        match source.map(|source| source.id) {
+            Some(id @ 0..=0xff) => line.hex_byte(id as u8),
+            Some(id) => line.text(&format!("{id:02x}")),
+            None => line.text("--"),
+        };
+        line.text("  ");
+        let padding = packet.padding(bytes);
+        let mut dots = usize::from(padding > 0);
+        let (mut bytes, mut words) = (&bytes[padding..], words.bytes());
         loop {
-            let (now, later) = bytes.split_at(bytes.len().min(BYTES));
+            let (now, later) = bytes.split_at(bytes.len().min(BYTES - dots));
             let (words_now, words_later) = split_words(words);
+            line.text(if dots == 1 { ".. " } else { "" });
             for (i, byte) in now.iter().enumerate() {
                 line.text(if i == 0 { "" } else { " " }).hex_byte(*byte);
             }
             if !words_now.is_empty() {
-                let width = (3 * now.len()).saturating_sub(1);
-                line.blanks(3 * BYTES + 1 - width).text(words_now);
+                let width = (3 * (now.len() + dots)).saturating_sub(1);
+                line.blanks(3 * BYTES + 1 - width).append(words_now);
             }
             line.text("\n");
-            (bytes, words) = (later, words_later);
+            (bytes, words, dots) = (later, words_later, 0);
             if bytes.is_empty() && words.is_empty() {
                 return out.write_all(line.bytes());
             }
             line.blanks(16);
         }
+    }
+
+    fn fillers(&mut self, out: &mut impl Write, offset: u64, kind: &str, count: u64) -> io::Result<()> {
+        let plural = if count == 1 { "" } else { "s" };
+        note(out, offset, &format!("{kind}: {count} packet{plural}"))
     }
 
     fn lost(&mut self, out: &mut impl Write, lost: &Lost) -> io::Result<()> {
@@ -83,10 +83,11 @@ impl Printer for Text {
 /// A line that belongs to no source.
 fn note(out: &mut impl Write, offset: u64, words: &str) -> io::Result<()> {
     write!(out, "{offset:#10x}  --  {:19}", "")?;
-    let mut words = words;
+    let mut words = words.as_bytes();
     loop {
         let (now, later) = split_words(words);
-        writeln!(out, "{now}")?;
+        out.write_all(now)?;
+        writeln!(out)?;
         if later.is_empty() {
             return Ok(());
         }
@@ -96,13 +97,13 @@ fn note(out: &mut impl Write, offset: u64, words: &str) -> io::Result<()> {
 }
 
 /// What fits on a line, and the rest. Breaks after a comma if there is one, else at a blank.
-pub(super) fn split_words(words: &str) -> (&str, &str) {
+fn split_words(words: &[u8]) -> (&[u8], &[u8]) {
     if words.len() <= WORDS {
-        return (words, "");
+        return (words, b"");
     }
-    let Some((head, _)) = words.char_indices().nth(WORDS).map(|(end, _)| words.split_at(end)) else {
-        return (words, "");
-    };
+    let text = str::from_utf8(words).unwrap_or_default();
+    let Some((end, _)) = text.char_indices().nth(WORDS) else { return (words, b"") };
+    let head = &text[..end];
     let at = head.rfind(", ").map(|comma| comma + 1).or(head.rfind(' ')).unwrap_or(head.len());
-    (&words[..at], words[at..].trim_start())
+    (&words[..at], words[at..].trim_ascii_start())
 }

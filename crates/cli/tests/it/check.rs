@@ -168,6 +168,12 @@ fn several_harts_in_one_stream() {
         let all = |jobs| tracewright(&["decode", name(scratch.path()), "--jobs", jobs]);
         let (one, three) = (all("1"), all("3"));
         assert!(one.stdout == three.stdout && one.stderr == three.stderr);
+        // Messages of both are read once; each hart's are those that it has alone.
+        let alone = tracewright(&["decode", name(scratch.path()), "--jobs", "1", "--id", id]);
+        let of_it = |line: &&str| line.get(10..15) == Some(&*format!(" 0{id}  "));
+        let (all, alone) = (text(&one.stdout), text(&alone.stdout));
+        assert!(all.lines().filter(of_it).eq(alone.lines().filter(of_it)), "{program}");
+        assert!(alone.lines().filter(of_it).count() > 100, "{program}: {alone}");
     }
 }
 

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::process::Command;
 
 use support::{Scratch, Source, decode, frames, write_snapshot};
-use tracewright_input::snapshot::BufferFormat;
+use tracewright_input::Packing;
 use tracewright_testkit::{Rng, program};
 
 /// What is printed: file offset and the rest of the line.
@@ -103,7 +103,7 @@ fn a_source_recovers() {
         let source = [Source::random(&mut rng, &program, 0x10, 15_000)];
         let scratch = Scratch::new(&format!("recovers-{seed}"));
         let bytes = &source[0].bytes;
-        write_snapshot(scratch.path(), &program, &source, BufferFormat::SourceData, bytes);
+        write_snapshot(scratch.path(), &program, &source, Packing::Source, bytes);
         let good = lines(&scratch, "good");
         let syncs = syncs(bytes);
         let Some(last) = syncs.len().checked_sub(3) else { continue };
@@ -141,7 +141,7 @@ fn all_sources_of_a_buffer_recover() {
         let sources: Vec<_> = (0x10..0x13).map(|id| Source::random(&mut rng, &program, id, 15_000)).collect();
         let scratch = Scratch::new(&format!("buffer-recovers-{seed}"));
         let trace = frames(&sources, &mut rng);
-        write_snapshot(scratch.path(), &program, &sources, BufferFormat::CoreSight, &trace);
+        write_snapshot(scratch.path(), &program, &sources, Packing::CoreSight, &trace);
         let good = lines(&scratch, "good");
         let syncs = file_syncs(&scratch);
         for round in 0..4 {

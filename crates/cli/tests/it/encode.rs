@@ -15,7 +15,7 @@ use tracewright_etm::Protocol;
 use tracewright_etm::packet::Kind;
 use tracewright_frames::{Framer, Options};
 use tracewright_input::SnapshotWriter;
-use tracewright_input::snapshot::{BufferFormat, MemorySpace};
+use tracewright_input::{MemorySpace, Packing};
 use tracewright_testkit::program::{self, Program};
 use tracewright_testkit::{Reader, Rng, Run, lister, skip};
 
@@ -39,7 +39,7 @@ fn write_snapshot(dir: &Path, program: &Program, runs: &[Run], rng: &mut Rng) {
     }
     framer.flush(&mut frames);
     let mut writer = SnapshotWriter::create(dir).unwrap();
-    let buffer = writer.buffer("ETB_0", BufferFormat::CoreSight, &frames[..]).unwrap();
+    let buffer = writer.buffer("ETB_0", Packing::CoreSight, &frames[..]).unwrap();
     for (i, run) in runs.iter().enumerate() {
         let ete = run.registers.protocol == Protocol::Ete;
         let (core, source) = if ete { ("ARM-AA64", "ETE") } else { ("Cortex-A53", "ETM4") };

@@ -5,7 +5,7 @@ use crate::support;
 use std::path::Path;
 
 use support::{Scratch, Source, decode, frames, write_snapshot};
-use tracewright_input::snapshot::BufferFormat;
+use tracewright_input::Packing;
 use tracewright_testkit::{Rng, captures, program, skip};
 
 const STYLES: &[&[&str]] = &[
@@ -70,7 +70,7 @@ fn random_runs() {
         }
         let scratch = Scratch::new(&format!("parallel-{seed}"));
         let trace = frames(&sources, &mut rng);
-        write_snapshot(scratch.path(), &program, &sources, BufferFormat::CoreSight, &trace);
+        write_snapshot(scratch.path(), &program, &sources, Packing::CoreSight, &trace);
         for options in STYLES {
             check(scratch.path(), options);
         }

@@ -10,7 +10,7 @@ use tracewright_etm::decode::{Decoder, Options};
 use tracewright_etm::packet::{Packet, Parser};
 use tracewright_frames::{Deframer, Demux, Format};
 use tracewright_image::Image;
-use tracewright_input::{BufferFormat, Protocol, perf};
+use tracewright_input::{Packing, Protocol, perf};
 use tracewright_testkit::{captures, skip};
 
 /// A block that ran: of which file, and where it was linked to be. `None`: no file.
@@ -33,7 +33,7 @@ fn blocks(path: &Path, symfs: &Path) -> Vec<Ran> {
             for &source in &buffer.sources {
                 let Protocol::Etm(params) = &capture.sources[source].protocol else { panic!() };
                 let mut demux = Demux::new();
-                let bytes = if buffer.format == BufferFormat::CoreSight {
+                let bytes = if buffer.format == Packing::CoreSight {
                     let mut deframer = Deframer::new(Format::Aligned);
                     deframer.feed(bytes, &mut demux);
                     deframer.finish(&mut demux);

@@ -12,8 +12,8 @@ use tracewright_etm::packet::{
 };
 use tracewright_etm::{Params, Protocol, Registers};
 use tracewright_frames::{Framer, Options};
+use tracewright_input::Packing;
 use tracewright_input::SnapshotWriter;
-use tracewright_input::snapshot::BufferFormat;
 use tracewright_testkit::perf::{Form, Recording, who};
 
 /// A stream under construction: says packets in their shortest form.
@@ -188,7 +188,7 @@ fn write_two_cores(dir: &Path) {
 
     let mut writer = SnapshotWriter::create(dir).unwrap();
     writer.describe("two cores, written by the tracewright emitter, no chip was involved").unwrap();
-    let buffer = writer.buffer("ETB_0", BufferFormat::CoreSight, &frames[..]).unwrap();
+    let buffer = writer.buffer("ETB_0", Packing::CoreSight, &frames[..]).unwrap();
     for (i, (registers, _)) in sources.iter().enumerate() {
         let ete = registers.protocol == Protocol::Ete;
         let core = writer.core(&format!("cpu_{i}"), if ete { "ARMv9-A" } else { "Cortex-A53" }, &[]).unwrap();

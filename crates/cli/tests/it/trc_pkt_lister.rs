@@ -16,8 +16,8 @@ use crate::support::Scratch;
 use tracewright_etm::packet::{Context, Kind, Packet, PacketBytes, Security, TraceInfo};
 use tracewright_etm::{Architecture, Params, Profile, Protocol, Registers};
 use tracewright_frames::{Framer, Options};
+use tracewright_input as input;
 use tracewright_input::SnapshotWriter;
-use tracewright_input::snapshot::BufferFormat;
 use tracewright_testkit::{Rng, etm, skip};
 
 const STREAMS: u64 = 600;
@@ -154,7 +154,7 @@ fn write_snapshot(dir: &Path, sources: &[Source], packing: Packing, rng: &mut Rn
         sources[0].bytes()
     };
     let unframed = packing == Packing::Source;
-    let format = if unframed { BufferFormat::SourceData } else { BufferFormat::CoreSight };
+    let format = if unframed { input::Packing::Source } else { input::Packing::CoreSight };
     let buffer = writer.buffer("ETB_0", format, &bytes[..]).unwrap();
     for (i, source) in sources.iter().enumerate() {
         let core = writer.core(&format!("cpu_{i}"), source.core(), &[]).unwrap();

@@ -8,11 +8,13 @@ use tracewright_etrace::{Options, data};
 
 use super::value::{Document, Table, Wrong};
 use super::{CAPTURE_FILE, Checksums, FORMAT, checksums};
-use crate::capture::{Buffer, BufferFormat, Capture, Program, Protocol, Source};
+use crate::capture::{Buffer, Capture, Program, Protocol, Source};
 use crate::etrace::{self, EtraceSource, Field, Group, encapsulation, isa_named};
 use crate::file::read_plain;
+use crate::packing::Packing;
 use crate::problem::{Problem, quote};
 use crate::program::ImageFile;
+use crate::registry;
 use crate::snapshot::{Dump, MemorySpace};
 
 /// Most bytes of `capture.toml`.
@@ -96,14 +98,22 @@ fn source(
             let delta = delta_file(document, &mut table, dir);
             (Protocol::Etrace(Box::new(etrace_source(document, table)?)), delta)
         }
-        // The keys of an unknown protocol are not checked.
-        Some((other, _)) => (Protocol::Unsupported(other, None), None),
+        Some((other, line)) => match registry::named(&other) {
+            Some(kind) => {
+                let given: Vec<_> =
+                    document.rest(table)?.into_iter().map(|(name, text, _)| (name, text)).collect();
+                let params = kind.params(&given).map_err(|error| (line, error.to_string()));
+                (Protocol::Registered(document.good(params)?), None)
+            }
+            // The keys of an unknown protocol are not checked.
+            None => (Protocol::Unsupported(other, None), None),
+        },
         None => {
             document.log.error(line, "protocol is missing: expected \"etrace\"");
             return Err(Wrong);
         }
     };
-    Ok(Source { name, core: None, protocol, registers: Vec::new(), delta, time: None })
+    Ok(Source { delta, ..Source::new(name, protocol) })
 }
 
 /// Returns the path of a source's retirement-delta trace. Everything else can be read without it.
@@ -227,7 +237,7 @@ fn buffer(
         Some((names, line)) => with_names(document, &names, line, sources),
     };
     let sources = together(document, line, &name, &wanted, sources);
-    Ok(Buffer { name, path, format: BufferFormat::Etrace, sources, pieces: None })
+    Ok(Buffer { name, path, format: Packing::Source, sources, pieces: None })
 }
 
 /// Returns the indices of the sources that a buffer names.

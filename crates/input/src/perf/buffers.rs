@@ -10,7 +10,8 @@ use super::faults::Faults;
 use super::pieces::{self, Owner};
 use super::recording::Recording;
 use super::units::Unit;
-use crate::capture::{Buffer, BufferFormat, Packed, Piece, Source};
+use crate::capture::{Buffer, Packed, Piece, Source};
+use crate::packing::Packing;
 
 /// Returns the name of an owner's buffer.
 pub(super) fn name(owner: Owner) -> String {
@@ -135,7 +136,7 @@ pub(super) fn buffers(
             0 => {}
             others => name += &format!("#{}", others + 1),
         }
-        let format = if key.framed { BufferFormat::CoreSight } else { BufferFormat::SourceData };
+        let format = if key.framed { Packing::CoreSight } else { Packing::Source };
         buffers.push(Buffer {
             name,
             path: paths.get(key.file).cloned().unwrap_or_default(),

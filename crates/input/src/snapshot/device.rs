@@ -7,6 +7,7 @@ use super::read::file_size;
 use super::{CoreKind, Device, DeviceClass, Dump, MemorySpace, Protocol, Register};
 use crate::ini::{self, Entry, Fields, Section};
 use crate::problem::{Log, Problem, quote};
+use crate::registry;
 
 /// Classes that need no remark: components between sources and buffers, which decoding does not need.
 const SILENT_CLASSES: [&str; 4] = ["funnel", "replicator", "trace_link", "trace_sink"];
@@ -53,10 +54,14 @@ fn check_kind(class: &DeviceClass, kind: &str, line: u32, log: &mut Log<'_>) {
             line,
             format!("unknown core type {shown}: expected a name like Cortex-A53 or a pattern like ARMv8-A"),
         ),
-        DeviceClass::TraceSource if Protocol::of(kind).is_none() => log.warning(
-            line,
-            format!("unknown trace source type {shown}: expected ETM4, ETE, ETM3, PTM1, PFT1, STM or ITM"),
-        ),
+        DeviceClass::TraceSource if Protocol::of(kind).is_none() && registry::of_device(kind).is_none() => {
+            log.warning(
+                line,
+                format!(
+                    "unknown trace source type {shown}: expected ETM4, ETE, ETM3, PTM1, PFT1, STM or ITM"
+                ),
+            )
+        }
         _ => {}
     }
 }

@@ -19,6 +19,7 @@ pub use tracewright_core::MemorySpace;
 pub use write::SnapshotWriter;
 
 use crate::mapping::Process;
+use crate::packing::Packing;
 use crate::problem::Problem;
 
 /// Trace snapshot: its devices, memory contents, and the trace buffers with their sources.
@@ -163,39 +164,9 @@ pub struct Buffer {
     /// Size of the file.
     pub size: u64,
     /// Packing of the bytes.
-    pub format: BufferFormat,
+    pub format: Packing,
     /// Sources whose trace it holds.
     pub sources: Vec<SourceRef>,
-}
-
-/// Packing of the bytes of a [`Buffer`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum BufferFormat {
-    /// 16-byte formatter frames.
-    CoreSight,
-    /// Unframed bytes of a single source.
-    SourceData,
-    /// Formatter frames with synchronisation, in a DSTREAM probe's 512-byte blocks.
-    DstreamCoreSight,
-}
-
-impl BufferFormat {
-    /// All formats.
-    pub const ALL: [Self; 3] = [Self::CoreSight, Self::SourceData, Self::DstreamCoreSight];
-
-    /// Returns the format that a snapshot calls `name`.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.name() == name)
-    }
-
-    /// Returns the name in a snapshot.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::CoreSight => "coresight",
-            Self::SourceData => "source_data",
-            Self::DstreamCoreSight => "dstream_coresight",
-        }
-    }
 }
 
 /// Trace source of a buffer.

@@ -55,7 +55,11 @@ pub(super) fn trace(snapshot: &Snapshot) -> String {
     text.put(format_args!("[trace_buffers]\nbuffers={}", sections.join(",")));
     for (section, buffer) in sections.iter().zip(&snapshot.buffers) {
         text.put(format_args!("\n[{section}]\nname={}", buffer.name));
-        text.put(format_args!("file={}\nformat={}", file_name(&buffer.path), buffer.format.name()));
+        text.put(format_args!(
+            "file={}\nformat={}",
+            file_name(&buffer.path),
+            buffer.format.in_snapshots().unwrap_or_default()
+        ));
     }
     let name = |device: usize| snapshot.devices.get(device).map_or("", |device| &device.name);
     let sources =

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use super::read::file_size;
-use super::{Buffer, BufferFormat, Device, DeviceClass, SourceRef};
+use super::{Buffer, Device, DeviceClass, SourceRef};
 use crate::ini::{self, Entry, Fields, Section};
+use crate::packing::Packing;
 use crate::problem::{Log, Problem, quote};
 
 /// Reads the buffers that `bytes`, of `file`, describe.
@@ -121,9 +122,10 @@ fn buffer(dir: &Path, name: &Entry, fields: &Fields<'_>, log: &mut Log<'_>) -> O
     let file = fields.require("file", "trace.bin", SKIPPED, log);
     let format = fields.require("format", "coresight", SKIPPED, log);
     let (file, format) = (file?, format?);
-    let known = BufferFormat::from_name(&format.value);
+    let is_it = |packing: &Packing| packing.in_snapshots() == Some(&format.value);
+    let known = Packing::ALL.into_iter().find(is_it);
     if known.is_none() {
-        let expected = BufferFormat::ALL.map(BufferFormat::name).join(" or ");
+        let expected = "coresight or source_data or dstream_coresight";
         let found = quote(&format.value);
         log.error(format.line, format!("unknown format {found}: expected {expected}; {SKIPPED}"));
     }

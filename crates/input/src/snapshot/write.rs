@@ -4,11 +4,12 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::text;
-use super::{Buffer, BufferFormat, Device, DeviceClass, Dump, MemorySpace, Register, Snapshot, SourceRef};
+use super::{Buffer, Device, DeviceClass, Dump, MemorySpace, Register, Snapshot, SourceRef};
 use crate::folder::{CAPTURE_FILE, checksums, mappings};
 use crate::ini;
 use crate::mapping::Process;
 use crate::output::{OutputFolder, cannot_write};
+use crate::packing::Packing;
 use crate::problem::{Problem, quote};
 
 /// Writer of a snapshot folder, which OpenCSD's tools open too.
@@ -151,12 +152,8 @@ impl SnapshotWriter {
     ///
     /// # Errors
     /// Fails if an ini file cannot hold the name, or if the file cannot be created.
-    pub fn open_buffer(
-        &mut self,
-        name: &str,
-        format: BufferFormat,
-    ) -> Result<(usize, PathBuf, File), Problem> {
-        let name = self.value("buffer name", name)?;
+    pub fn open_buffer(&mut self, name: &str, format: Packing) -> Result<(usize, PathBuf, File), Problem> {
+        let name = self.buffer_name(name, format)?;
         let number = self.snapshot.buffers.len();
         let file = format!("buffer_{number}.bin");
         let path = self.snapshot.dir.join(&file);
@@ -169,12 +166,18 @@ impl SnapshotWriter {
     ///
     /// # Errors
     /// Fails if an ini file cannot hold the name, or if the bytes cannot be read or written.
-    pub fn buffer(&mut self, name: &str, format: BufferFormat, bytes: impl Read) -> Result<usize, Problem> {
-        let name = self.value("buffer name", name)?;
+    pub fn buffer(&mut self, name: &str, format: Packing, bytes: impl Read) -> Result<usize, Problem> {
+        let name = self.buffer_name(name, format)?;
         let number = self.snapshot.buffers.len();
         let (path, size) = self.copy(&format!("buffer_{number}.bin"), bytes)?;
         self.snapshot.buffers.push(Buffer { name, path, size, format, sources: Vec::new() });
         Ok(number)
+    }
+
+    fn buffer_name(&self, name: &str, format: Packing) -> Result<String, Problem> {
+        let message = || format!("packing {} cannot be in a snapshot", format.name());
+        format.in_snapshots().ok_or_else(|| Problem::file_error(&self.snapshot.dir, message()))?;
+        self.value("buffer name", name)
     }
 
     /// Connects source number `source` to buffer number `buffer`, and to core number `core` that it traces. A

@@ -10,7 +10,7 @@ use support::{CAPTURE, Folder, listed};
 use tracewright_core::{Isa, MemorySpace};
 use tracewright_etrace::stream::{Config, Encapsulation};
 use tracewright_etrace::{Options, Params, SupportLayout, data};
-use tracewright_input::{BufferFormat, Capture, CaptureWriter, EtraceSource, ImageFile, Protocol, RawSource};
+use tracewright_input::{Capture, CaptureWriter, EtraceSource, ImageFile, Packing, Protocol, RawSource};
 use tracewright_testkit::{Rng, captures, skip};
 
 fn folder(text: &str) -> Folder {
@@ -53,7 +53,7 @@ fn all_that_is_said_is_read() {
     let encapsulation = Encapsulation::Standard { source_bits: 6, timestamp_bytes: 2, type_bits: 1 };
     assert_eq!(source.config.encapsulation, encapsulation);
     let buffer = &capture.buffers[0];
-    assert_eq!((buffer.name.as_str(), buffer.format), ("sink", BufferFormat::Etrace));
+    assert_eq!((buffer.name.as_str(), buffer.format), ("sink", Packing::Source));
     assert_eq!((&buffer.path, &buffer.sources[..]), (&folder.path().join("trace.bin"), &[0][..]));
     assert!(capture.is_riscv());
     let (image, problems) = capture.image(&[]);
@@ -443,23 +443,23 @@ fn raw_files_are_described_on_the_command_line() {
     let text = format!("etrace,isa=rv64,encapsulation=smi,params={},ecause_width=4", scf.display());
     let source0 = source(text).unwrap();
     let path = folder.path().join("trace.bin");
-    let capture = Capture::raw(&path, BufferFormat::Etrace, std::slice::from_ref(&source0)).unwrap();
+    let capture = Capture::raw(&path, Packing::Source, std::slice::from_ref(&source0)).unwrap();
     let params = &etrace(&capture, 0).config.params;
     assert_eq!((params.context_width, params.ecause_width), (16, 4));
     assert_eq!(capture.sources[0].number(), Some(0));
     let error = |format, sources: &[RawSource]| Capture::raw(&path, format, sources).unwrap_err().message;
     let two = [source0.clone(), source0.clone()];
-    assert_eq!(error(BufferFormat::Etrace, &two), "two sources with id=0");
+    assert_eq!(error(Packing::Source, &two), "two sources with id=0");
     let pulp = source("etrace,isa=rv64,encapsulation=pulp,id=1".into()).unwrap();
     assert_eq!(
-        error(BufferFormat::Etrace, &[source0.clone(), pulp]),
+        error(Packing::Source, &[source0.clone(), pulp]),
         "sources in one file are built alike: these differ in encapsulation"
     );
     let etm = source("etm4,id=0x10".into()).unwrap();
     let mixed = [source0.clone(), etm];
-    assert_eq!(error(BufferFormat::Etrace, &mixed), "sources of ETM and E-Trace cannot be in one file");
+    assert_eq!(error(Packing::Source, &mixed), "sources of ETM and E-Trace cannot be in one file");
     assert_eq!(
-        error(BufferFormat::CoreSight, &[source0]),
+        error(Packing::CoreSight, &[source0]),
         "E-Trace is not read from frames, and has no --packing"
     );
     fs::write(&scf, "context_width_p=wide\n").unwrap();

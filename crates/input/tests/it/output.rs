@@ -8,7 +8,7 @@ use std::process::Command;
 use tracewright_core::Isa;
 use tracewright_etrace::stream::{Config, Encapsulation};
 use tracewright_etrace::{Options, Params, data};
-use tracewright_input::snapshot::BufferFormat;
+use tracewright_input::Packing;
 use tracewright_input::{
     Capture, CaptureWriter, EtraceSource, ImageFile, MemorySpace, OutputFolder, SnapshotWriter, map_file,
 };
@@ -32,7 +32,7 @@ fn snapshot() -> Folder {
     let etm = writer.source("ETM_0", "ETM4", &[&registers[..], &[("TRCTRACEIDR", 0x10)]].concat()).unwrap();
     writer.dump(core, 0x8000, MemorySpace::ANY, &[0x1f, 0x20, 0x03, 0xd5][..]).unwrap();
     let trace = vec![7; (1 << 20) + 100];
-    let buffer = writer.buffer("ETB_0", BufferFormat::SourceData, &trace[..]).unwrap();
+    let buffer = writer.buffer("ETB_0", Packing::Source, &trace[..]).unwrap();
     writer.connect(etm, buffer, Some(core)).unwrap();
     writer.finish().unwrap();
     folder

@@ -5,7 +5,7 @@ use crate::support;
 use std::path::Path;
 
 use support::Folder;
-use tracewright_input::{BufferFormat, Capture, perf};
+use tracewright_input::{Capture, Packing, perf};
 use tracewright_testkit::perf::{Form, Index, Recording, Who, etm4, who};
 
 /// Opens bytes as a capture.
@@ -190,7 +190,7 @@ fn raw_trace_is_one_source_each() {
     assert_eq!(trace(&capture, "tid9-cpu0"), [[1, 2, 3, 4]]);
     assert_eq!(trace(&capture, "tid9-cpu1"), [[5, 6, 7, 8, 9]]);
     for (buffer, source) in capture.buffers.iter().zip([0, 1]) {
-        assert_eq!((buffer.format, &buffer.sources[..]), (BufferFormat::SourceData, &[source][..]));
+        assert_eq!((buffer.format, &buffer.sources[..]), (Packing::Source, &[source][..]));
     }
 }
 

@@ -3,7 +3,8 @@
 use crate::support;
 
 use support::{CORE, Folder, SNAPSHOT, SOURCE, TRACE};
-use tracewright_input::snapshot::{BufferFormat, DeviceClass, Protocol, SourceRef};
+use tracewright_input::Packing;
+use tracewright_input::snapshot::{DeviceClass, Protocol, SourceRef};
 use tracewright_input::{CoreKind, MemorySpace};
 
 #[test]
@@ -30,7 +31,7 @@ fn a_small_snapshot() {
     assert_eq!((source.protocol(), source.core_kind()), (Some(Protocol::Etm4), None));
 
     let [buffer] = &snapshot.buffers[..] else { panic!("{:?}", snapshot.buffers) };
-    assert_eq!((buffer.name.as_str(), buffer.size, buffer.format), ("ETB_0", 4, BufferFormat::CoreSight));
+    assert_eq!((buffer.name.as_str(), buffer.size, buffer.format), ("ETB_0", 4, Packing::CoreSight));
     assert_eq!(buffer.path, folder.path().join("trace.bin"));
     assert_eq!(buffer.sources, [SourceRef { device: 1, core: Some(0) }]);
 }
@@ -172,8 +173,8 @@ fn buffers_are_in_the_order_of_their_sections() {
     assert_eq!(
         found,
         [
-            ("ETB_2", BufferFormat::SourceData, &[SourceRef { device: 2, core: Some(0) }][..]),
-            ("ETB_1", BufferFormat::DstreamCoreSight, &[SourceRef { device: 1, core: Some(0) }][..]),
+            ("ETB_2", Packing::Source, &[SourceRef { device: 2, core: Some(0) }][..]),
+            ("ETB_1", Packing::DstreamCoreSight, &[SourceRef { device: 1, core: Some(0) }][..]),
         ]
     );
 }

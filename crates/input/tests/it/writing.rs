@@ -7,7 +7,8 @@ use std::path::Path;
 use std::process::Command;
 
 use support::{Folder, listed};
-use tracewright_input::snapshot::{BufferFormat, DeviceClass, SourceRef};
+use tracewright_input::Packing;
+use tracewright_input::snapshot::{DeviceClass, SourceRef};
 use tracewright_input::{Mapping, MemorySpace, Process, Snapshot, SnapshotWriter};
 use tracewright_testkit::Rng;
 
@@ -31,7 +32,7 @@ struct PlannedDevice {
 #[derive(Debug, PartialEq)]
 struct PlannedBuffer {
     name: String,
-    format: BufferFormat,
+    format: Packing,
     bytes: Vec<u8>,
     sources: Vec<SourceRef>,
 }
@@ -64,7 +65,10 @@ impl Plan {
         let mut buffers: Vec<PlannedBuffer> = Vec::new();
         for device in cores..cores + sources {
             if buffers.is_empty() || rng.one_in(2) {
-                let (format, bytes) = (*rng.pick(&BufferFormat::ALL), some_bytes(rng, 100));
+                let (format, bytes) = (
+                    *rng.pick(&[Packing::CoreSight, Packing::Source, Packing::DstreamCoreSight]),
+                    some_bytes(rng, 100),
+                );
                 buffers.push(PlannedBuffer { name: name(rng, device), format, bytes, sources: Vec::new() });
             }
             let core = (!rng.one_in(4)).then(|| rng.below(cores as u64) as usize);
@@ -168,7 +172,7 @@ fn memory_is_shared_and_trace_streamed() {
         writer.see(core, memory, (0, 2), 0x1000, MemorySpace::ANY).unwrap();
         writer.see(core, memory, (2, 4), 0x2000, MemorySpace::ANY).unwrap();
     }
-    let (buffer, path, mut file) = writer.open_buffer("ETB_0", BufferFormat::CoreSight).unwrap();
+    let (buffer, path, mut file) = writer.open_buffer("ETB_0", Packing::CoreSight).unwrap();
     let source = writer.source("ETM_0", "ETM4", &[]).unwrap();
     writer.connect(source, buffer, Some(cores[0])).unwrap();
     std::io::Write::write_all(&mut file, &[7; 32]).unwrap();
@@ -237,7 +241,7 @@ fn check_error(
     let mut writer = SnapshotWriter::create(folder.path()).unwrap();
     writer.core("cpu_0", "Cortex-A53", &[]).unwrap();
     writer.source("ETM_0", "ETM4", &[]).unwrap();
-    writer.buffer("ETB_0", BufferFormat::CoreSight, &[0; 16][..]).unwrap();
+    writer.buffer("ETB_0", Packing::CoreSight, &[0; 16][..]).unwrap();
     writer.connect(1, 0, Some(0)).unwrap();
     let result = wrong(&mut writer).and_then(|()| writer.finish().map(drop));
     let found = listed(&[result.unwrap_err()], folder.path());
@@ -276,11 +280,11 @@ fn what_a_reader_would_complain_about_is_refused() {
         "device_2.ini:8: error: register \"pc\" repeats line 7: skipped",
     );
     check_error(
-        |w| w.buffer("ETB_1", BufferFormat::CoreSight, &[][..]).map(drop),
+        |w| w.buffer("ETB_1", Packing::CoreSight, &[][..]).map(drop),
         "trace.ini:11: warning: trace \"buffer_1.bin\" is empty: there is nothing to decode",
     );
     check_error(
-        |w| w.buffer("ETB_1", BufferFormat::CoreSight, &[1][..]).map(drop),
+        |w| w.buffer("ETB_1", Packing::CoreSight, &[1][..]).map(drop),
         "trace.ini:9: warning: no source of [source_buffers] writes to buffer \"ETB_1\"",
     );
     check_error(
@@ -324,7 +328,7 @@ fn opencsd_opens_what_we_write() {
     writer.dump(core, 0x9000_0000, MemorySpace::EL1N, &[0; 32][..]).unwrap();
     // One formatter frame: now ID 0x10; an A-sync and a trace info packet.
     let frame = [0x21, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x80, 0x01, 0x00, 0x00];
-    let buffer = writer.buffer("ETB_0", BufferFormat::CoreSight, &frame[..]).unwrap();
+    let buffer = writer.buffer("ETB_0", Packing::CoreSight, &frame[..]).unwrap();
     writer.connect(source, buffer, Some(core)).unwrap();
     writer.finish().unwrap();
 

@@ -12,6 +12,7 @@
 //! Decoding is strict. Reserved encodings, those of other extensions, and those of the other XLEN are
 //! [`Op::Illegal`]. A HINT is the instruction it is encoded as, with destination x0.
 
+pub mod cause;
 mod class;
 mod compressed;
 mod csr;

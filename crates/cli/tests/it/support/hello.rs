@@ -10,7 +10,7 @@ use tracewright_etm::Registers;
 use tracewright_etm::encode::{Encoder, Options};
 use tracewright_frames::Framer;
 use tracewright_input::SnapshotWriter;
-use tracewright_input::snapshot::{BufferFormat, MemorySpace};
+use tracewright_input::{MemorySpace, Packing};
 
 #[path = "../../../../image/tests/it/support/mod.rs"]
 mod elf;
@@ -129,7 +129,7 @@ pub fn write(dir: &Path) {
     let code = code();
     let mut writer = SnapshotWriter::create(dir).unwrap();
     writer.describe("a small program, written by the tracewright encoder, no chip was involved").unwrap();
-    let buffer = writer.buffer("ETB_0", BufferFormat::CoreSight, &frames[..]).unwrap();
+    let buffer = writer.buffer("ETB_0", Packing::CoreSight, &frames[..]).unwrap();
     let core = writer.core("cpu_0", "Cortex-A53", &[]).unwrap();
     writer.dump(core, MAIN, MemorySpace::ANY, &code[..]).unwrap();
     let values: Vec<_> = registers.named().map(|(name, value)| (name, value.into())).collect();

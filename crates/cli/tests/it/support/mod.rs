@@ -17,7 +17,7 @@ use tracewright_etm::encode::Encoder;
 use tracewright_etm::{Protocol, Registers};
 use tracewright_frames::{Framer, Options};
 use tracewright_input::SnapshotWriter;
-use tracewright_input::snapshot::{BufferFormat, MemorySpace};
+use tracewright_input::{MemorySpace, Packing};
 use tracewright_testkit::program::{Executor, Happenings, Program};
 use tracewright_testkit::{Reader, Rng, Run};
 
@@ -92,7 +92,7 @@ pub fn frames(sources: &[Source], rng: &mut Rng) -> Vec<u8> {
 }
 
 /// Writes a snapshot folder. Its trace is in `buffer_0.bin`.
-pub fn write_snapshot(dir: &Path, program: &Program, sources: &[Source], format: BufferFormat, trace: &[u8]) {
+pub fn write_snapshot(dir: &Path, program: &Program, sources: &[Source], format: Packing, trace: &[u8]) {
     let mut writer = SnapshotWriter::create(dir).unwrap();
     let buffer = writer.buffer("ETB_0", format, trace).unwrap();
     for (i, Source { registers, .. }) in sources.iter().enumerate() {

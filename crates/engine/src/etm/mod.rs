@@ -1,6 +1,8 @@
 //! ETMv4 and ETE, for the engine: segments begin at A-Syncs.
 
-use tracewright_core::MemorySpace;
+mod text;
+
+use tracewright_core::{Exception, MemorySpace};
 use tracewright_etm::Params;
 use tracewright_etm::decode::{self, Snapshot};
 use tracewright_etm::packet::{self, AtomRun, Packet, Parser, Resync};
@@ -8,9 +10,11 @@ use tracewright_flow::{Graph, Sink};
 use tracewright_image::{Image, Moment};
 use tracewright_input as input;
 
+use crate::line::Line;
 use crate::protocol::{Decoder, Options, Protocol};
 use crate::sink::Mode;
 use crate::stream::Feed;
+use crate::syntax::{Kind, PacketSink, Role, Syntax};
 
 /// ETMv4 and ETE.
 #[derive(Debug)]
@@ -22,25 +26,106 @@ pub struct Knows {
     window: u64,
 }
 
-impl Protocol for Etm {
+/// All kinds of packets.
+const KINDS: [Kind; packet::Kind::COUNT] = {
+    let mut kinds = [Kind::new("", Role::Plain); packet::Kind::COUNT];
+    let mut index = 0;
+    while index < kinds.len() {
+        let kind = packet::Kind::ALL[index];
+        let role = match kind {
+            packet::Kind::Async => Role::Sync,
+            packet::Kind::NotSync => Role::Skipped,
+            packet::Kind::Incomplete => Role::Incomplete,
+            _ if kind.is_error() => Role::Malformed,
+            _ => Role::Plain,
+        };
+        kinds[index] = Kind::new(kind.name(), role);
+        index += 1;
+    }
+    kinds
+};
+
+/// A parser's sink that gives packets on.
+struct Through<'s, S>(&'s mut S);
+
+impl<S: PacketSink<Etm>> packet::Sink for Through<'_, S> {
+    #[inline(always)]
+    fn packet(&mut self, offset: u64, bytes: &[u8], packet: &Packet) {
+        self.0.packet(offset, bytes, packet);
+    }
+
+    fn skipped(&mut self, offset: u64, bytes: &[u8]) {
+        self.0.skipped(offset, bytes);
+    }
+}
+
+impl Syntax for Etm {
     type Params = Params;
     type Parser = Parser;
-    type Decoder<'i> = decode::Decoder<'i>;
-    type Knows = Knows;
-    type Handover = Handover;
+    type Packet = Packet;
+    type Told = ();
 
-    const WINDOW: usize = 1 << 9;
     const SYNCHRONISATION: &'static str = "A-Sync";
-
-    fn output(_: usize) -> usize {
-        16 << 20
-    }
+    const KINDS: &'static [Kind] = &KINDS;
 
     fn params(protocol: &input::Protocol) -> Option<&Params> {
         match protocol {
             input::Protocol::Etm(params) => Some(params),
             _ => None,
         }
+    }
+
+    fn first(params: &Params, options: &Options, position: u64) -> Parser {
+        let resync = if options.like_opencsd { Resync::NextByte } else { Resync::NextAsync };
+        Parser::starting_at(params.clone(), position).with_resync(resync)
+    }
+
+    fn unfinished(parser: &Parser) -> u64 {
+        parser.unfinished()
+    }
+
+    fn parse(parser: &mut Parser, bytes: Option<&[u8]>, sink: &mut impl PacketSink<Self>) {
+        match bytes {
+            Some(bytes) => parser.feed(bytes, &mut Through(sink)),
+            None => parser.finish(&mut Through(sink)),
+        }
+    }
+
+    #[inline(always)]
+    fn kind(packet: &Packet) -> usize {
+        packet.kind() as usize
+    }
+
+    #[inline(always)]
+    fn skipped(packet: &Packet) -> u64 {
+        if let Packet::NotSync { len } = packet { *len } else { 0 }
+    }
+
+    fn told(_: &Params) {}
+
+    fn words(params: &Params, (): &(), packet: &Packet, line: &mut Line) {
+        text::words(packet, params, line);
+    }
+
+    fn fields(params: &Params, (): &(), packet: &Packet, line: &mut Line) {
+        // Writing to a line does not fail.
+        let _ = text::fields(line, packet, params.profile());
+    }
+
+    fn exception(params: &Params, exception: &Exception) -> String {
+        text::exception(params, exception)
+    }
+}
+
+impl Protocol for Etm {
+    type Decoder<'i> = decode::Decoder<'i>;
+    type Knows = Knows;
+    type Handover = Handover;
+
+    const WINDOW: usize = 1 << 9;
+
+    fn output(_: usize) -> usize {
+        16 << 20
     }
 
     fn decoder<'i>(
@@ -56,11 +141,6 @@ impl Protocol for Etm {
             no_image,
         };
         decode::Decoder::new(params, image, options).map_err(|error| error.to_string())
-    }
-
-    fn first(params: &Params, options: &Options, position: u64) -> Parser {
-        let resync = if options.like_opencsd { Resync::NextByte } else { Resync::NextAsync };
-        Parser::starting_at(params.clone(), position).with_resync(resync)
     }
 
     fn knows(parser: &Parser, _: &decode::Decoder<'_>) -> Knows {
@@ -82,16 +162,29 @@ impl Protocol for Etm {
         parser
     }
 
-    fn unfinished(parser: &Parser) -> u64 {
-        parser.unfinished()
+    /// Atoms come in runs.
+    fn feed<M: Mode>(parser: &mut Parser, bytes: Option<&[u8]>, feed: &mut Feed<'_, '_, Self, M>) {
+        match bytes {
+            Some(bytes) => parser.feed(bytes, feed),
+            None => parser.finish(feed),
+        }
     }
 
-    fn feed<M: Mode>(parser: &mut Parser, bytes: &[u8], feed: &mut Feed<'_, '_, Self, M>) {
-        parser.feed(bytes, feed);
-    }
-
-    fn end<M: Mode>(parser: &mut Parser, feed: &mut Feed<'_, '_, Self, M>) {
-        parser.finish(feed);
+    #[inline(always)]
+    fn packet<M: Mode>(feed: &mut Feed<'_, '_, Self, M>, offset: u64, len: usize, packet: &Packet) {
+        feed.decoder.packet(offset, packet, &mut feed.sink);
+        let end = match packet {
+            Packet::NotSync { len } => offset + len,
+            Packet::Incomplete { .. } => {
+                feed.cut(offset, len);
+                offset + len as u64
+            }
+            _ => offset + len as u64,
+        };
+        feed.taken(offset, end, |handover, decoder| handover.is_now(offset, packet, decoder));
+        if *packet == Packet::Async {
+            feed.synchronised();
+        }
     }
 
     fn split(_: &Params, _: &Parser, bytes: &[u8], least: usize) -> Vec<usize> {
@@ -219,7 +312,7 @@ impl<M: Mode> packet::Sink for Feed<'_, '_, Etm, M> {
             return self.decoder.atoms_run(offset, run, &mut self.sink);
         }
         for (offset, (header, atoms)) in (offset..).zip(run.packets()) {
-            self.packet(offset, &[header], &Packet::Atom(atoms));
+            packet::Sink::packet(self, offset, &[header], &Packet::Atom(atoms));
         }
     }
 
@@ -228,19 +321,7 @@ impl<M: Mode> packet::Sink for Feed<'_, '_, Etm, M> {
         if self.is_done() {
             return;
         }
-        self.decoder.packet(offset, packet, &mut self.sink);
-        let len = match packet {
-            Packet::NotSync { len } => *len,
-            Packet::Incomplete { .. } => {
-                self.cut(offset, bytes.len());
-                bytes.len() as u64
-            }
-            _ => bytes.len() as u64,
-        };
-        self.taken(offset, offset + len, |handover, decoder| handover.is_now(offset, packet, decoder));
-        if *packet == Packet::Async {
-            self.synchronised();
-        }
+        Etm::packet(self, offset, bytes.len(), packet);
     }
 
     fn skipped(&mut self, offset: u64, bytes: &[u8]) {

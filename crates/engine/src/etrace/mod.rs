@@ -1,19 +1,27 @@
 //! RISC-V E-Trace, for the engine: segments begin at synchronisation packets (format 3, subformats 0 and 1).
 //!
-//! All sources' messages are in one stream. Each source has a lane of its own, which sees all bytes and takes its messages.
+//! All sources' messages are in one stream, and name their source.
 
-use tracewright_core::MemorySpace;
+mod text;
+
+use tracewright_core::{Exception, MemorySpace};
 use tracewright_etrace::decode::{self, DataState, Paired, PairedSnapshot};
 use tracewright_etrace::packet::{self, Packet, Trap};
 use tracewright_etrace::stream::{self, Content, Message, Parser, SyncPoints};
 use tracewright_flow::{Graph, Sink};
 use tracewright_image::Image;
 use tracewright_input::{self as input, EtraceSource};
+use tracewright_isa::riscv::cause;
 
+use crate::line::Line;
 use crate::protocol::{Decoder, Options, Protocol};
 use crate::sink::Mode;
 use crate::stream::Feed;
+use crate::syntax::{Kind, PacketSink, Syntax};
 use crate::tally::Reason;
+
+/// Bytes of a record of PULP's.
+const RECORD: usize = 40;
 
 /// RISC-V E-Trace.
 #[derive(Debug)]
@@ -27,28 +35,112 @@ pub struct Knows {
     data: DataState,
 }
 
-impl Protocol for Etrace {
+impl Syntax for Etrace {
     type Params = EtraceSource;
     type Parser = Parser;
-    type Decoder<'i> = Paired<'i>;
-    type Knows = Knows;
-    type Handover = Handover;
+    type Packet = Message;
+    /// What is switched on.
+    type Told = tracewright_etrace::Options;
 
-    const WINDOW: usize = 1 << 11;
     const SYNCHRONISATION: &'static str = "synchronisation packet";
-    /// Support packets tell options.
-    const NEEDS_START: bool = true;
-
-    /// A byte may stand for hundreds of instructions.
-    fn output(jobs: usize) -> usize {
-        (jobs << 24).min(1 << 27)
-    }
+    const SYNCHRONISATION_NOTE: &'static str = " (formats 3.0 and 3.1)";
+    const KINDS: &'static [Kind] = text::KINDS;
+    const NAMES_SOURCES: bool = true;
 
     fn params(protocol: &input::Protocol) -> Option<&EtraceSource> {
         match protocol {
             input::Protocol::Etrace(source) => Some(source),
             _ => None,
         }
+    }
+
+    fn first(source: &EtraceSource, _: &Options, position: u64) -> Parser {
+        let config = source.config.clone();
+        if position == 0 { Parser::new(config) } else { Parser::starting_at(config, position) }
+    }
+
+    fn unfinished(parser: &Parser) -> u64 {
+        parser.unfinished()
+    }
+
+    #[inline]
+    fn parse(parser: &mut Parser, bytes: Option<&[u8]>, sink: &mut impl PacketSink<Self>) {
+        let mut sink = |offset: u64, bytes: &[u8], message: &Message| sink.packet(offset, bytes, message);
+        match bytes {
+            Some(bytes) => parser.feed(bytes, &mut sink),
+            None => parser.finish(&mut sink),
+        }
+    }
+
+    #[inline(always)]
+    fn kind(message: &Message) -> usize {
+        text::kind(message)
+    }
+
+    #[inline(always)]
+    fn skipped(message: &Message) -> u64 {
+        if let Content::NotSync { len } = message.content { len } else { 0 }
+    }
+
+    #[inline(always)]
+    fn source(message: &Message) -> Option<u16> {
+        match message.content {
+            Content::Instruction(_) | Content::Data(_) | Content::Other { .. } => Some(message.source),
+            _ => None,
+        }
+    }
+
+    #[inline(always)]
+    fn has_timestamp(message: &Message) -> bool {
+        message.timestamp.is_some()
+    }
+
+    fn is_filler(message: &Message) -> bool {
+        message.content == Content::Idle && message.flow == 0
+    }
+
+    /// PULP's records are filled up in front.
+    fn padding(bytes: &[u8]) -> usize {
+        let zeros = bytes.iter().take_while(|&&byte| byte == 0).count();
+        if bytes.len() == RECORD && zeros > 2 { zeros } else { 0 }
+    }
+
+    fn told(source: &EtraceSource) -> tracewright_etrace::Options {
+        source.config.options
+    }
+
+    fn tell(options: &mut tracewright_etrace::Options, message: &Message) {
+        if let Content::Instruction(Packet::Support(support)) = &message.content {
+            *options = support.ioptions;
+        }
+    }
+
+    fn words(_: &EtraceSource, options: &tracewright_etrace::Options, message: &Message, line: &mut Line) {
+        // Writing to a line does not fail.
+        let _ = text::words(line, message, options);
+    }
+
+    fn fields(_: &EtraceSource, options: &tracewright_etrace::Options, message: &Message, line: &mut Line) {
+        let _ = text::fields(line, message, options);
+    }
+
+    fn exception(_: &EtraceSource, exception: &Exception) -> String {
+        cause::describe(exception.number.into(), exception.interrupt).to_owned()
+    }
+}
+
+impl Protocol for Etrace {
+    type Decoder<'i> = Paired<'i>;
+    type Knows = Knows;
+    type Handover = Handover;
+
+    const WINDOW: usize = 1 << 11;
+    /// Support packets tell options.
+    const NEEDS_START: bool = true;
+
+    /// A byte may stand for hundreds of instructions.
+    fn output(jobs: usize) -> usize {
+        (jobs << 24).min(1 << 27)
     }
 
     fn decoder<'i>(source: &EtraceSource, options: &Options, image: &'i Image) -> Result<Paired<'i>, String> {
@@ -64,11 +156,6 @@ impl Protocol for Etrace {
             ..decode::Options::default()
         };
         Ok(Paired::new(&source.config.params, options, image, source.isa))
-    }
-
-    fn first(source: &EtraceSource, _: &Options, position: u64) -> Parser {
-        let config = source.config.clone();
-        if position == 0 { Parser::new(config) } else { Parser::starting_at(config, position) }
     }
 
     fn knows(parser: &Parser, decoder: &Paired<'_>) -> Knows {
@@ -91,16 +178,23 @@ impl Protocol for Etrace {
         parser
     }
 
-    fn unfinished(parser: &Parser) -> u64 {
-        parser.unfinished()
-    }
-
-    fn feed<M: Mode>(parser: &mut Parser, bytes: &[u8], feed: &mut Feed<'_, '_, Self, M>) {
-        parser.feed(bytes, feed);
-    }
-
-    fn end<M: Mode>(parser: &mut Parser, feed: &mut Feed<'_, '_, Self, M>) {
-        parser.finish(feed);
+    #[inline(always)]
+    fn packet<M: Mode>(feed: &mut Feed<'_, '_, Self, M>, offset: u64, len: usize, message: &Message) {
+        let Content::Instruction(packet) = &message.content else {
+            return feed.no_packet(offset, len, message);
+        };
+        if message.source != feed.id {
+            return;
+        }
+        if let Some(address) = sync(packet) {
+            feed.synchronised();
+            if let Some(address) = address {
+                feed.synchronised_at(offset, address);
+            }
+        }
+        feed.decoder.message(offset, message, &mut feed.sink);
+        let end = offset + len as u64;
+        feed.taken(offset, end, |handover, decoder| handover.is_now(offset, packet, decoder));
     }
 
     fn split(source: &EtraceSource, parser: &Parser, bytes: &[u8], least: usize) -> Vec<usize> {
@@ -143,11 +237,6 @@ impl<'i> Decoder<'i> for Paired<'i> {
         decode::Decoder::space(self)
     }
 
-    /// What a packet tells is told with it.
-    fn oldest(&self) -> Option<u64> {
-        None
-    }
-
     fn last_offset(&self) -> Option<u64> {
         decode::Decoder::last_offset(self)
     }
@@ -155,10 +244,6 @@ impl<'i> Decoder<'i> for Paired<'i> {
     #[inline]
     fn gap_start(&self) -> Option<u64> {
         decode::Decoder::gap_start(self)
-    }
-
-    fn overflowed(&self) -> bool {
-        false
     }
 
     fn interrupt(&mut self, offset: u64, sink: &mut impl Sink) {
@@ -212,43 +297,19 @@ fn sync(packet: &Packet) -> Option<Option<u64>> {
     }
 }
 
-impl<M: Mode> stream::Sink for Feed<'_, '_, Etrace, M> {
-    #[inline(always)]
-    fn message(&mut self, offset: u64, bytes: &[u8], message: &Message) {
-        if self.is_done() {
-            return;
-        }
-        let Content::Instruction(packet) = &message.content else {
-            return self.no_packet(offset, bytes, message);
-        };
-        if message.source != self.id {
-            return;
-        }
-        if let Some(address) = sync(packet) {
-            self.synchronised();
-            if let Some(address) = address {
-                self.synchronised_at(offset, address);
-            }
-        }
-        self.decoder.message(offset, message, &mut self.sink);
-        let end = offset + bytes.len() as u64;
-        self.taken(offset, end, |handover, decoder| handover.is_now(offset, packet, decoder));
-    }
-}
-
 impl<M: Mode> Feed<'_, '_, Etrace, M> {
     /// Takes a message that is no instruction trace packet.
     #[cold]
-    fn no_packet(&mut self, offset: u64, bytes: &[u8], message: &Message) {
+    fn no_packet(&mut self, offset: u64, len: usize, message: &Message) {
         let end = match message.content {
             Content::NotSync { len } => {
                 self.passed_over();
                 offset + len
             }
-            _ => offset + bytes.len() as u64,
+            _ => offset + len as u64,
         };
         match message.content {
-            Content::Incomplete => self.cut(offset, bytes.len()),
+            Content::Incomplete => self.cut(offset, len),
             Content::Malformed(why) => {
                 let (field, what) = why.parts();
                 self.malformed(offset, Reason { field, what });

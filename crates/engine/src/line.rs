@@ -1,0 +1,121 @@
+use std::fmt;
+
+/// A line under construction. Printing is most of the work of listing packets, and `write!` most of the work of printing:
+/// numbers are written by hand here.
+#[derive(Debug, Default)]
+pub struct Line(Vec<u8>);
+
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
+
+impl Line {
+    /// Starts anew.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Forgets what was written after the first `len` bytes.
+    #[inline]
+    pub fn truncate(&mut self, len: usize) {
+        self.0.truncate(len);
+    }
+
+    /// What was written.
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Appends text.
+    #[inline]
+    pub fn text(&mut self, text: &str) -> &mut Self {
+        self.0.extend_from_slice(text.as_bytes());
+        self
+    }
+
+    /// Appends what was made elsewhere.
+    #[inline]
+    pub fn append(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+
+    /// Appends blanks.
+    #[inline]
+    pub fn blanks(&mut self, count: usize) -> &mut Self {
+        self.0.resize(self.0.len() + count, b' ');
+        self
+    }
+
+    /// Appends two digits for a byte.
+    #[inline]
+    pub fn hex_byte(&mut self, byte: u8) -> &mut Self {
+        self.0.extend([DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 0xf)]]);
+        self
+    }
+
+    /// Appends `0x` and as many digits as the number has, right-aligned in `width` columns.
+    #[inline]
+    pub fn hex(&mut self, value: u64, width: usize) -> &mut Self {
+        let mut text = [0; 18];
+        let mut at = text.len();
+        let mut left = value;
+        loop {
+            at -= 1;
+            text[at] = DIGITS[left as usize & 0xf];
+            left >>= 4;
+            if left == 0 {
+                break;
+            }
+        }
+        text[at - 2..at].copy_from_slice(b"0x");
+        let text = &text[at - 2..];
+        self.blanks(width.saturating_sub(text.len()));
+        self.0.extend_from_slice(text);
+        self
+    }
+
+    /// Appends a decimal number.
+    #[inline]
+    pub fn decimal(&mut self, mut value: u64) -> &mut Self {
+        let mut digits = [0; 20];
+        let mut at = digits.len();
+        loop {
+            at -= 1;
+            digits[at] = b'0' + (value % 10) as u8;
+            value /= 10;
+            if value == 0 {
+                break;
+            }
+        }
+        self.0.extend_from_slice(&digits[at..]);
+        self
+    }
+}
+
+impl fmt::Write for Line {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.text(text);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_what_format_makes_of_them() {
+        for value in [0, 1, 9, 10, 0xf, 0x10, 0xabc, 12_345, u64::from(u32::MAX), u64::MAX] {
+            let mut line = Line::default();
+            line.hex(value, 10)
+                .text(" ")
+                .hex(value, 0)
+                .text(" ")
+                .decimal(value)
+                .text(" ")
+                .hex_byte(value as u8);
+            let expected = format!("{value:#10x} {value:#x} {value} {:02x}", value as u8);
+            assert_eq!(line.bytes(), expected.as_bytes());
+        }
+    }
+}

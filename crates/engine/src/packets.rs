@@ -1,0 +1,742 @@
+//! From a capture's buffers to packets.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use tracewright_core::TraceId;
+use tracewright_frames::{self as frames, Lost, LostReason, OffsetMap, Run};
+use tracewright_input::{Buffer, Capture, Packing};
+
+use crate::decode::named;
+use crate::incoming::{Reading, Receive, is_damage};
+use crate::line::Line;
+use crate::place::{Place, Places};
+use crate::problem::{Error, Problem};
+use crate::protocol::Options;
+use crate::reader::{BufferReader, Progress};
+use crate::source::Source;
+use crate::stream::Plug;
+use crate::syntax::{Kind, MOST_KINDS, PacketSink, Role, Syntax};
+
+/// Bytes read at once.
+const CHUNK: usize = 1 << 20;
+/// Bytes gathered of a source before they are parsed, where order does not matter.
+const GATHER: usize = 1 << 16;
+/// Number of losses that are kept one by one.
+const MOST_LOSSES: usize = 20;
+
+/// A buffer whose packets are read, and how.
+#[derive(Clone, Copy)]
+pub struct PacketRequest<'a> {
+    /// The capture.
+    pub capture: &'a Capture,
+    /// One of its buffers.
+    pub buffer: &'a Buffer,
+    /// The trace itself, if it is in memory and not in the buffer's file.
+    pub bytes: Option<&'a [u8]>,
+    /// Which sources to read, by their numbers in the buffer.
+    pub wants: &'a dyn Fn(u16) -> bool,
+    /// How to read.
+    pub options: &'a Options,
+    /// Called with the number of bytes read since the last call.
+    pub progress: Progress<'a>,
+}
+
+impl fmt::Debug for PacketRequest<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PacketRequest").field("buffer", &self.buffer.name).finish_non_exhaustive()
+    }
+}
+
+/// What takes a buffer's packets, in the order in which they end in the file.
+pub trait Visitor {
+    /// Takes note that the buffer could be opened. Nothing was read yet.
+    fn opened(&mut self) {}
+    /// Takes a packet, which ends here.
+    fn packet(&mut self, found: &Found<'_>);
+    /// Takes bytes of a source, neighbours in the file, that were passed over while it is not synchronised.
+    fn skipped(&mut self, _source: &Source<'_>, _place: Place, _bytes: &[u8]) {}
+    /// Takes note of bytes that could be given to no source.
+    fn lost(&mut self, _lost: &Lost) {}
+    /// Takes note that what follows does not continue what came before, for any source.
+    fn reset(&mut self, _offset: u64) {}
+    /// Takes note of bytes of a source that no protocol reads.
+    fn unread(&mut self, _id: u16, _bytes: u64) {}
+    /// Returns whether to stop.
+    fn is_done(&self) -> bool {
+        false
+    }
+}
+
+/// A packet, and where it was found.
+#[derive(Clone, Copy)]
+pub struct Found<'a> {
+    /// Its source; `None` if it belongs to none.
+    pub source: Option<&'a Source<'a>>,
+    /// Where it began.
+    pub place: Place,
+    /// Its bytes; none for bytes passed over.
+    pub bytes: &'a [u8],
+    /// What they say.
+    pub packet: &'a dyn AnyPacket,
+}
+
+impl fmt::Debug for Found<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { source, place, bytes, .. } = self;
+        f.debug_struct("Found").field("source", source).field("place", place).field("bytes", bytes).finish()
+    }
+}
+
+/// A packet of whichever protocol.
+pub trait AnyPacket {
+    /// Returns its kind.
+    fn kind(&self) -> &'static Kind;
+    /// Returns whether it only fills the line.
+    fn is_filler(&self) -> bool;
+    /// Returns how many of its first bytes only fill it up.
+    fn padding(&self, bytes: &[u8]) -> usize;
+    /// Writes what it says.
+    fn words(&self, line: &mut Line);
+    /// Writes its own fields as members of a JSON object, with a comma before each.
+    fn fields(&self, line: &mut Line);
+    /// Returns it as the protocol's own type ([`Syntax::Packet`]).
+    fn of_protocol(&self) -> &dyn Any;
+}
+
+/// That of a protocol.
+struct PacketOf<'a, T: Syntax> {
+    params: &'a T::Params,
+    told: &'a T::Told,
+    packet: &'a T::Packet,
+}
+
+impl<T: Syntax> AnyPacket for PacketOf<'_, T> {
+    fn kind(&self) -> &'static Kind {
+        &T::KINDS[T::kind(self.packet)]
+    }
+
+    fn is_filler(&self) -> bool {
+        T::is_filler(self.packet)
+    }
+
+    fn padding(&self, bytes: &[u8]) -> usize {
+        T::padding(bytes)
+    }
+
+    fn words(&self, line: &mut Line) {
+        T::words(self.params, self.told, self.packet, line);
+    }
+
+    fn fields(&self, line: &mut Line) {
+        T::fields(self.params, self.told, self.packet, line);
+    }
+
+    fn of_protocol(&self) -> &dyn Any {
+        self.packet
+    }
+}
+
+/// The result of reading a buffer's packets.
+#[derive(Debug)]
+pub struct PacketsRead {
+    /// Number of bytes read.
+    pub bytes: u64,
+    /// What is missing.
+    pub problems: Vec<Problem>,
+}
+
+/// What a buffer is made of.
+#[derive(Debug, Default)]
+pub struct Counted {
+    /// Number of bytes read.
+    pub bytes: u64,
+    /// What is missing.
+    pub problems: Vec<Problem>,
+    /// Whether packets name their source.
+    pub names_sources: bool,
+    /// Counts of each source that was read, by its index in the capture.
+    pub sources: Vec<(usize, Counts)>,
+    /// Counts of packets that belong to no source.
+    pub no_source: Option<Counts>,
+    /// Bytes of sources that no protocol reads, by their numbers in the buffer.
+    pub unread: BTreeMap<u16, u64>,
+    /// The first losses.
+    pub lost: Vec<Lost>,
+    /// Number of losses.
+    pub losses: u64,
+    /// Number of bytes lost.
+    pub lost_bytes: u64,
+    /// Number of losses that are damage.
+    pub damages: u64,
+}
+
+impl Counted {
+    /// Returns how many things were wrong: problems, damage, and bytes that are no packet.
+    pub fn errors(&self) -> u64 {
+        let counts = self.sources.iter().map(|(_, counts)| counts).chain(&self.no_source);
+        let malformed = counts.flat_map(Counts::kinds).filter(|(kind, ..)| kind.role == Role::Malformed);
+        self.problems.len() as u64 + self.damages + malformed.map(|(_, packets, _)| packets).sum::<u64>()
+    }
+}
+
+impl Visitor for Counted {
+    fn packet(&mut self, _: &Found<'_>) {}
+
+    fn lost(&mut self, lost: &Lost) {
+        if self.lost.len() < MOST_LOSSES {
+            self.lost.push(*lost);
+        }
+        self.losses += 1;
+        self.lost_bytes += lost.len;
+        self.damages += u64::from(is_damage(lost));
+    }
+
+    fn unread(&mut self, id: u16, bytes: u64) {
+        *self.unread.entry(id).or_default() += bytes;
+    }
+}
+
+/// Counts of a source's packets.
+#[derive(Clone, Debug)]
+pub struct Counts {
+    kinds: &'static [Kind],
+    /// Packets and bytes of each kind.
+    by_kind: [(u64, u64); MOST_KINDS],
+    /// What reading can begin at, and a note about it.
+    pub synchronisation: (&'static str, &'static str),
+    /// Bytes from one synchronisation point to the next.
+    pub syncs: Distances,
+    /// Packets from one synchronisation point to the next, where packets name their source.
+    pub packets_apart: Distances,
+    /// Number of packets that carry a timestamp beside what they say.
+    pub timestamps: u64,
+}
+
+impl Counts {
+    fn new<T: Syntax>() -> Self {
+        const { assert!(T::KINDS.len() <= MOST_KINDS, "too many kinds of packets") };
+        Self {
+            kinds: T::KINDS,
+            by_kind: [(0, 0); MOST_KINDS],
+            synchronisation: (T::SYNCHRONISATION, T::SYNCHRONISATION_NOTE),
+            syncs: Distances::NEW,
+            packets_apart: Distances::NEW,
+            timestamps: 0,
+        }
+    }
+
+    #[inline(always)]
+    fn add<T: Syntax>(&mut self, offset: u64, bytes: &[u8], packet: &T::Packet) {
+        let kind = T::kind(packet);
+        let len = match T::KINDS[kind].role {
+            Role::Sync => {
+                self.synchronised::<T>(offset);
+                bytes.len() as u64
+            }
+            Role::Skipped => T::skipped(packet),
+            _ => bytes.len() as u64,
+        };
+        let (packets, bytes) = &mut self.by_kind[kind];
+        (*packets, *bytes) = (*packets + 1, *bytes + len);
+        self.timestamps += u64::from(T::has_timestamp(packet));
+    }
+
+    #[inline(never)]
+    fn synchronised<T: Syntax>(&mut self, offset: u64) {
+        self.syncs.add(offset);
+        if T::NAMES_SOURCES {
+            self.packets_apart.add(self.by_kind.iter().map(|(packets, _)| packets).sum());
+        }
+    }
+
+    /// Returns the kinds that occur, most bytes first, each with its number of packets and of bytes.
+    pub fn kinds(&self) -> Vec<(&'static Kind, u64, u64)> {
+        let rows = self.kinds.iter().zip(self.by_kind);
+        let rows = rows.filter(|(_, (packets, _))| *packets > 0);
+        let mut rows: Vec<_> = rows.map(|(kind, (packets, bytes))| (kind, packets, bytes)).collect();
+        rows.sort_by_key(|&(_, _, bytes)| std::cmp::Reverse(bytes));
+        rows
+    }
+
+    /// Returns the number of packets, bytes passed over counted as none, and of bytes.
+    pub fn total(&self) -> (u64, u64) {
+        let packets = self.kinds().into_iter().filter(|(kind, ..)| kind.role != Role::Skipped);
+        (packets.map(|(_, packets, _)| packets).sum(), self.by_kind.iter().map(|(_, bytes)| bytes).sum())
+    }
+
+    /// Returns the number of bytes passed over.
+    pub fn skipped(&self) -> u64 {
+        let skipped = self.kinds().into_iter().filter(|(kind, ..)| kind.role == Role::Skipped);
+        skipped.map(|(.., bytes)| bytes).sum()
+    }
+}
+
+/// How far synchronisation points are apart.
+#[derive(Clone, Debug)]
+pub struct Distances {
+    /// Number of points.
+    pub seen: u64,
+    last: u64,
+    least: u64,
+    most: u64,
+    total: u64,
+}
+
+impl Distances {
+    const NEW: Self = Self { seen: 0, last: 0, least: u64::MAX, most: 0, total: 0 };
+
+    fn add(&mut self, position: u64) {
+        if self.seen > 0 {
+            let distance = position - self.last;
+            self.least = self.least.min(distance);
+            self.most = self.most.max(distance);
+            self.total += distance;
+        }
+        self.seen += 1;
+        self.last = position;
+    }
+
+    /// Returns the least, the mean and the greatest distance, if there are two points.
+    pub fn range(&self) -> Option<(u64, u64, u64)> {
+        (self.seen > 1).then(|| (self.least, self.total / (self.seen - 1), self.most))
+    }
+}
+
+impl PacketRequest<'_> {
+    /// Gives the buffer's packets to a visitor.
+    ///
+    /// # Errors
+    /// Fails if the buffer cannot be read.
+    pub fn visit(&self, visitor: &mut dyn Visitor) -> Result<PacketsRead, Error> {
+        Ok(self.read(visitor, How::InOrder)?.0)
+    }
+
+    /// Gives the buffer's packets to a visitor, those of different sources in any order, with places that are positions in the
+    /// source's stream. This is faster.
+    ///
+    /// # Errors
+    /// Fails if the buffer cannot be read.
+    pub fn visit_unordered(&self, visitor: &mut dyn Visitor) -> Result<PacketsRead, Error> {
+        Ok(self.read(visitor, How::AnyOrder)?.0)
+    }
+
+    /// Counts the buffer's packets.
+    ///
+    /// # Errors
+    /// Fails if the buffer cannot be read.
+    pub fn count(&self) -> Result<Counted, Error> {
+        let mut counted = Counted::default();
+        let (read, counts, names_sources) = self.read(&mut counted, How::Count)?;
+        for (source, counts) in counts {
+            match source {
+                Some(source) => counted.sources.push((source, counts)),
+                None => counted.no_source = Some(counts),
+            }
+        }
+        (counted.bytes, counted.problems, counted.names_sources) = (read.bytes, read.problems, names_sources);
+        Ok(counted)
+    }
+
+    #[expect(clippy::type_complexity, reason = "taken apart at once")]
+    fn read(
+        &self,
+        visitor: &mut dyn Visitor,
+        how: How,
+    ) -> Result<(PacketsRead, Vec<(Option<usize>, Counts)>, bool), Error> {
+        let Self { capture, buffer, .. } = *self;
+        let input = match self.bytes {
+            Some(bytes) => BufferReader::in_memory(bytes),
+            None => BufferReader::open(buffer, &capture.checksums, self.progress)?,
+        };
+        visitor.opened();
+        let mut lanes = Lanes::new(self, visitor, how);
+        let is_shared = lanes.is_shared;
+        if buffer.sources.is_empty() && !buffer.format.is_framed() {
+            return Ok((PacketsRead { bytes: 0, problems: vec![Problem::NoSource] }, Vec::new(), true));
+        }
+        let mut reading = Reading::new(input, buffer);
+        let mut is_first = true;
+        while !lanes.visitor.is_done()
+            && let Some(piece) = reading.next_piece()?
+        {
+            if !std::mem::replace(&mut is_first, false) {
+                frames::Sink::reset(&mut lanes, piece.offset);
+            }
+            lanes.begin(piece.offset);
+            while reading.chunk(CHUNK, &mut lanes)? && !lanes.visitor.is_done() {}
+        }
+        lanes.end_streams();
+        let mut problems: Vec<_> = reading.take_faults().into_iter().map(Problem::File).collect();
+        let (bytes, is_done) = (reading.bytes, lanes.visitor.is_done());
+        let first = lanes.lanes.first().filter(|_| is_shared && !is_done);
+        if let Some((offset, len)) = first.and_then(|lane| lane.seen.cut) {
+            problems.push(Problem::EndsInside { offset, len });
+        }
+        if bytes == 0 {
+            problems.push(Problem::Empty);
+        } else if buffer.format.is_framed() && !lanes.any_frame && !is_done {
+            problems.push(Problem::NoFrames { syncs: buffer.format != Packing::CoreSight, bytes });
+        } else if first.is_some_and(|lane| !lane.seen.any) {
+            problems.push(Problem::NoMessages { bytes });
+        }
+        let is_lost = |lane: &&Lane<'_>| !is_shared && !lane.seen.is_synchronised && lane.taken > 0;
+        for Lane { source, taken, what, .. } in lanes.lanes.iter().filter(is_lost) {
+            problems.push(Problem::Unsynchronised { source: named(source), what, bytes: *taken });
+        }
+        let counts = lanes.lanes.into_iter().flat_map(|lane| lane.stream.counts()).collect();
+        Ok((PacketsRead { bytes, problems }, counts, is_shared))
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum How {
+    InOrder,
+    AnyOrder,
+    Count,
+}
+
+/// The streams of a buffer: one a source, or one for all sources that share it.
+struct Lanes<'r> {
+    lanes: Vec<Lane<'r>>,
+    /// Lane of each trace ID.
+    by_id: [Option<u8>; 0x80],
+    is_framed: bool,
+    is_shared: bool,
+    how: How,
+    /// Whether any frame was read.
+    any_frame: bool,
+    /// The ID of an unframed buffer's source, if no protocol reads it.
+    unreadable: Option<TraceId>,
+    wants: &'r dyn Fn(u16) -> bool,
+    visitor: &'r mut dyn Visitor,
+}
+
+struct Lane<'a> {
+    /// The source, or the first of those that share the stream.
+    source: Source<'a>,
+    what: &'static str,
+    stream: Box<dyn PacketStream + 'a>,
+    places: Places,
+    seen: Seen,
+    /// Number of bytes received.
+    taken: u64,
+    /// Bytes received and not yet parsed.
+    gathered: Vec<u8>,
+}
+
+/// What a stream has seen.
+#[derive(Default)]
+pub(crate) struct Seen {
+    /// Any packet that is one.
+    any: bool,
+    is_synchronised: bool,
+    /// The packet that the stream ends in: where it begins, and how many bytes of it there are.
+    cut: Option<(u64, usize)>,
+    /// Where the bytes passed over since the last packet began.
+    skipped_from: Option<Place>,
+}
+
+impl<'r> Lanes<'r> {
+    fn new(request: &PacketRequest<'r>, visitor: &'r mut dyn Visitor, how: How) -> Self {
+        let PacketRequest { capture, buffer, wants, options, .. } = *request;
+        let is_framed = buffer.format.is_framed();
+        let dstream = buffer.format == Packing::DstreamCoreSight;
+        let (mut lanes, mut by_id, mut unreadable) = (Vec::<Lane<'_>>::new(), [None; 0x80], None);
+        let sources: Vec<_> = buffer.sources.iter().map(|&index| Source::new(capture, index)).collect();
+        let shared = sources.iter().find_map(|source| source.plug().filter(|plug| plug.names_sources()));
+        let shared = shared.filter(|_| !is_framed);
+        let lane = |plug: &'static dyn Plug, all: Vec<Source<'r>>| Lane {
+            source: all[0],
+            what: plug.synchronisation(),
+            stream: plug.packets(all, wants, options),
+            places: match is_framed && how == How::InOrder {
+                true => Places::Frames { map: OffsetMap::new(), dstream },
+                false => Places::Same,
+            },
+            seen: Seen::default(),
+            taken: 0,
+            gathered: Vec::new(),
+        };
+        if let Some(plug) = shared {
+            lanes.push(lane(plug, sources.into_iter().filter(|source| plug.reads(source.of)).collect()));
+        } else {
+            // An unframed buffer holds a single source's bytes: the first one's.
+            for source in sources.into_iter().take(if is_framed { usize::MAX } else { 1 }) {
+                let Some(plug) = source.plug() else {
+                    unreadable = Some(source.of.id().unwrap_or(TraceId::NULL));
+                    continue;
+                };
+                let slot = by_id.get_mut(usize::from(source.id)).filter(|slot| slot.is_none());
+                if let Some(slot) = slot.filter(|_| wants(source.id)) {
+                    *slot = Some(lanes.len() as u8);
+                    lanes.push(lane(plug, vec![source]));
+                }
+            }
+        }
+        let (is_shared, any_frame) = (shared.is_some(), false);
+        Self { lanes, by_id, is_framed, is_shared, how, any_frame, unreadable, wants, visitor }
+    }
+
+    /// Starts a piece of the file at `offset`.
+    fn begin(&mut self, offset: u64) {
+        // Positions of a stream in frames go on.
+        for lane in self.lanes.iter_mut().filter(|_| !self.is_framed) {
+            lane.stream.begin(offset);
+        }
+    }
+
+    fn end_streams(&mut self) {
+        for lane in &mut self.lanes {
+            lane.flush(self.how, self.visitor);
+            lane.parse(None, self.how, self.visitor);
+        }
+    }
+}
+
+impl Lane<'_> {
+    fn parse(&mut self, bytes: Option<&[u8]>, how: How, visitor: &mut dyn Visitor) {
+        let Self { stream, places, seen, .. } = self;
+        self.taken += bytes.map_or(0, <[u8]>::len) as u64;
+        if how == How::Count {
+            stream.count(bytes, seen, visitor);
+        } else {
+            stream.visit(bytes, places, seen, visitor);
+            places.forget_before(stream.unfinished());
+        }
+    }
+
+    /// Parses what was gathered.
+    fn flush(&mut self, how: How, visitor: &mut dyn Visitor) {
+        let mut gathered = std::mem::take(&mut self.gathered);
+        self.parse(Some(&gathered), how, visitor);
+        gathered.clear();
+        self.gathered = gathered;
+    }
+}
+
+impl Receive for Lanes<'_> {
+    fn unframed(&mut self, bytes: &[u8]) {
+        match (self.lanes.first_mut(), self.unreadable) {
+            (Some(lane), _) => lane.parse(Some(bytes), self.how, self.visitor),
+            (None, Some(id)) => self.visitor.unread(id.get().into(), bytes.len() as u64),
+            (None, None) => {}
+        }
+    }
+}
+
+impl frames::Sink for Lanes<'_> {
+    fn data(&mut self, run: Run, bytes: &[u8]) {
+        self.any_frame = true;
+        let Some(lane) = self.by_id[usize::from(run.id.get()) & 0x7f] else {
+            if (self.wants)(run.id.get().into()) {
+                self.visitor.unread(run.id.get().into(), bytes.len() as u64);
+            }
+            return;
+        };
+        let lane = &mut self.lanes[usize::from(lane)];
+        if let Places::Frames { map, .. } = &mut lane.places {
+            map.push(run, bytes.len() as u64);
+            return lane.parse(Some(bytes), self.how, self.visitor);
+        }
+        lane.gathered.extend_from_slice(bytes);
+        if lane.gathered.len() >= GATHER {
+            lane.flush(self.how, self.visitor);
+        }
+    }
+
+    fn lost(&mut self, lost: Lost) {
+        self.visitor.lost(&lost);
+        // Bytes of any source may be among those lost inside the stream: a packet that straddles the hole would be made of bytes
+        // that do not belong together.
+        if matches!(lost.reason, LostReason::ReservedId | LostReason::CutFrame | LostReason::StraySync) {
+            self.end_streams();
+        }
+    }
+
+    fn reset(&mut self, offset: u64) {
+        self.end_streams();
+        self.visitor.reset(offset);
+    }
+}
+
+/// A parser of a stream, whichever protocol it is.
+pub(crate) trait PacketStream {
+    /// What follows begins at this stream position, and does not continue what came before.
+    fn begin(&mut self, position: u64);
+    /// Gives packets to a visitor; `None` ends the stream.
+    fn visit(&mut self, bytes: Option<&[u8]>, places: &Places, seen: &mut Seen, visitor: &mut dyn Visitor);
+    /// Counts packets; `None` ends the stream.
+    fn count(&mut self, bytes: Option<&[u8]>, seen: &mut Seen, visitor: &mut dyn Visitor);
+    /// See [`Syntax::unfinished`].
+    fn unfinished(&self) -> u64;
+    /// Returns what was counted, by source.
+    fn counts(self: Box<Self>) -> Vec<(Option<usize>, Counts)>;
+}
+
+/// Returns a stream of these sources.
+pub fn stream<'a, T: Syntax>(
+    sources: Vec<Source<'a>>,
+    wants: &'a dyn Fn(u16) -> bool,
+    options: &'a Options,
+) -> Box<dyn PacketStream + 'a> {
+    let of = |source: Source<'a>| {
+        let params = T::params(&source.of.protocol)?;
+        let (told, counts) = (T::told(params), Counts::new::<T>());
+        Some(OfSource { source, params, told, is_wanted: wants(source.id), counts })
+    };
+    let sources: Vec<_> = sources.into_iter().filter_map(of).collect();
+    // Sources that share a stream are built alike: the capture's reader has seen to that.
+    let parser = T::first(sources[0].params, options, 0);
+    Box::new(StreamOf::<T> { parser, options, known: Known { sources, no_source: Counts::new::<T>() } })
+}
+
+/// That of a protocol.
+struct StreamOf<'a, T: Syntax> {
+    parser: T::Parser,
+    options: &'a Options,
+    known: Known<'a, T>,
+}
+
+struct Known<'a, T: Syntax> {
+    /// One at least.
+    sources: Vec<OfSource<'a, T>>,
+    no_source: Counts,
+}
+
+struct OfSource<'a, T: Syntax> {
+    source: Source<'a>,
+    params: &'a T::Params,
+    told: T::Told,
+    is_wanted: bool,
+    counts: Counts,
+}
+
+/// Whose a packet is.
+enum Whose {
+    Source(usize),
+    Nobody,
+    Stranger(u16),
+}
+
+impl<T: Syntax> Known<'_, T> {
+    #[inline(always)]
+    fn whose(&self, packet: &T::Packet) -> Whose {
+        if !T::NAMES_SOURCES {
+            return Whose::Source(0);
+        }
+        let Some(id) = T::source(packet) else { return Whose::Nobody };
+        let index = self.sources.iter().position(|source| source.source.id == id);
+        index.map_or(Whose::Stranger(id), Whose::Source)
+    }
+}
+
+impl Seen {
+    #[inline(always)]
+    fn packet(&mut self, role: Role, offset: u64, len: usize, is_shared: bool) {
+        match role {
+            Role::Plain => {}
+            Role::Sync => self.is_synchronised = true,
+            Role::Incomplete => self.cut = Some((offset, len)),
+            Role::Malformed | Role::Skipped => return,
+        }
+        // Only where sources share a stream does anybody ask.
+        self.any |= is_shared && role != Role::Incomplete;
+    }
+}
+
+impl<T: Syntax> PacketStream for StreamOf<'_, T> {
+    fn begin(&mut self, position: u64) {
+        self.parser = T::first(self.known.sources[0].params, self.options, position);
+    }
+
+    fn visit(&mut self, bytes: Option<&[u8]>, places: &Places, seen: &mut Seen, visitor: &mut dyn Visitor) {
+        let Self { parser, known, .. } = self;
+        T::parse(parser, bytes, &mut Visiting { known, places, cursor: 0, seen, visitor });
+    }
+
+    fn count(&mut self, bytes: Option<&[u8]>, seen: &mut Seen, visitor: &mut dyn Visitor) {
+        let Self { parser, known, .. } = self;
+        T::parse(parser, bytes, &mut Counting { known, seen, visitor });
+    }
+
+    fn unfinished(&self) -> u64 {
+        T::unfinished(&self.parser)
+    }
+
+    fn counts(self: Box<Self>) -> Vec<(Option<usize>, Counts)> {
+        let sources = self.known.sources.into_iter().map(|of| (Some(of.source.index), of.counts));
+        sources.chain(T::NAMES_SOURCES.then_some((None, self.known.no_source))).collect()
+    }
+}
+
+struct Counting<'s, 'a, T: Syntax> {
+    known: &'s mut Known<'a, T>,
+    seen: &'s mut Seen,
+    visitor: &'s mut dyn Visitor,
+}
+
+impl<T: Syntax> PacketSink<T> for Counting<'_, '_, T> {
+    // Into the parser's loop, where each call knows its kind of packet.
+    #[inline(always)]
+    fn packet(&mut self, offset: u64, bytes: &[u8], packet: &T::Packet) {
+        self.seen.packet(T::KINDS[T::kind(packet)].role, offset, bytes.len(), T::NAMES_SOURCES);
+        let counts = match self.known.whose(packet) {
+            Whose::Source(index) => &mut self.known.sources[index].counts,
+            Whose::Nobody => &mut self.known.no_source,
+            Whose::Stranger(id) => return self.visitor.unread(id, bytes.len() as u64),
+        };
+        counts.add::<T>(offset, bytes, packet);
+    }
+}
+
+struct Visiting<'s, 'a, T: Syntax> {
+    known: &'s mut Known<'a, T>,
+    places: &'s Places,
+    cursor: usize,
+    seen: &'s mut Seen,
+    visitor: &'s mut dyn Visitor,
+}
+
+impl<T: Syntax> PacketSink<T> for Visiting<'_, '_, T> {
+    fn packet(&mut self, offset: u64, bytes: &[u8], packet: &T::Packet) {
+        let role = T::KINDS[T::kind(packet)].role;
+        self.seen.packet(role, offset, bytes.len(), T::NAMES_SOURCES);
+        // What was passed over may have begun gigabytes ago; places do not go back that far.
+        let skipped_from = self.seen.skipped_from.take().filter(|_| role == Role::Skipped);
+        let place = skipped_from.or_else(|| self.places.of(offset, &mut self.cursor));
+        debug_assert!(place.is_some(), "no place for a packet at {offset}");
+        let Some(place) = place else { return };
+        let (source, of) = match self.known.whose(packet) {
+            Whose::Source(index) => {
+                let of = &mut self.known.sources[index];
+                if !of.is_wanted {
+                    return;
+                }
+                T::tell(&mut of.told, packet);
+                (Some(&of.source), &*of)
+            }
+            Whose::Nobody => (None, &self.known.sources[0]),
+            Whose::Stranger(id) => return self.visitor.unread(id, bytes.len() as u64),
+        };
+        let packet = &PacketOf::<T> { params: of.params, told: &of.told, packet };
+        self.visitor.packet(&Found { source, place, bytes, packet });
+    }
+
+    fn skipped(&mut self, mut position: u64, mut bytes: &[u8]) {
+        while let Some((place, side_by_side)) = self.places.neighbours(position, &mut self.cursor) {
+            self.seen.skipped_from.get_or_insert(place);
+            // Zeros may have been held back over several runs: those are taken one by one.
+            let is_one = bytes.first() == Some(&0) && matches!(self.places, Places::Frames { .. });
+            let len = if is_one { 1 } else { side_by_side };
+            let (now, later) = bytes.split_at(len.min(bytes.len()));
+            self.visitor.skipped(&self.known.sources[0].source, place, now);
+            position += now.len() as u64;
+            bytes = later;
+            if bytes.is_empty() {
+                return;
+            }
+        }
+    }
+}

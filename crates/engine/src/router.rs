@@ -1,0 +1,99 @@
+//! Sources that share a stream: it is parsed once, and each source gets its packets.
+
+use std::any::Any;
+
+use crate::incoming::Coming;
+use crate::protocol::Options;
+use crate::syntax::{PacketSink, Role, Syntax};
+
+/// Packets of a window: a `Vec` of a protocol's [`Routed`].
+pub type Packets = Box<dyn Any + Send + Sync>;
+
+/// A packet of a stream that was parsed for several sources.
+pub struct Routed<T: Syntax> {
+    /// Stream position of its first byte.
+    pub offset: u64,
+    /// Stream position after its last byte, or after the bytes that it stands for.
+    pub end: u64,
+    /// Number of its bytes.
+    pub len: usize,
+    pub packet: T::Packet,
+}
+
+/// A parser for all sources of a stream.
+pub trait Router: Send {
+    /// What follows begins at this stream position, and does not continue what came before.
+    fn begin(&mut self, position: u64);
+    /// Parses the bytes of a window, and gives each lane its packets; `None` ends the stream.
+    fn route(&mut self, bytes: Option<&[u8]>, lanes: &mut [Coming]);
+    /// Returns no packets.
+    fn none(&self) -> Packets;
+}
+
+/// Returns a router for lanes with these numbers.
+pub fn router<'a, T: Syntax>(
+    params: &'a T::Params,
+    options: &'a Options,
+    ids: impl Iterator<Item = u16>,
+) -> Box<dyn Router + 'a> {
+    let mut lanes = Vec::new();
+    for (lane, id) in (0..).zip(ids) {
+        let id = usize::from(id);
+        if lanes.len() <= id {
+            lanes.resize(id + 1, None);
+        }
+        lanes[id] = Some(lane);
+    }
+    Box::new(Of::<T> { params, options, parser: T::first(params, options, 0), lanes })
+}
+
+/// That of a protocol.
+struct Of<'a, T: Syntax> {
+    params: &'a T::Params,
+    options: &'a Options,
+    parser: T::Parser,
+    /// Lane of each source, by its number.
+    lanes: Vec<Option<u16>>,
+}
+
+impl<T: Syntax> Router for Of<'_, T> {
+    fn begin(&mut self, position: u64) {
+        self.parser = T::first(self.params, self.options, position);
+    }
+
+    fn route(&mut self, bytes: Option<&[u8]>, lanes: &mut [Coming]) {
+        let packets =
+            lanes.iter_mut().filter_map(|lane| lane.routed.as_mut()?.downcast_mut::<Vec<Routed<T>>>());
+        let mut packets: Vec<_> = packets.collect();
+        packets.iter_mut().for_each(|packets| packets.clear());
+        T::parse(&mut self.parser, bytes, &mut Routing { lanes: &self.lanes, packets });
+    }
+
+    fn none(&self) -> Packets {
+        Box::new(Vec::<Routed<T>>::new())
+    }
+}
+
+struct Routing<'r, T: Syntax> {
+    lanes: &'r [Option<u16>],
+    packets: Vec<&'r mut Vec<Routed<T>>>,
+}
+
+impl<T: Syntax> PacketSink<T> for Routing<'_, T> {
+    #[inline]
+    fn packet(&mut self, offset: u64, bytes: &[u8], packet: &T::Packet) {
+        let len = bytes.len();
+        let is_skipped = T::KINDS[T::kind(packet)].role == Role::Skipped;
+        let end = offset + if is_skipped { T::skipped(packet) } else { len as u64 };
+        let routed = || Routed { offset, end, len, packet: packet.clone() };
+        match T::source(packet) {
+            Some(id) => {
+                let lane = self.lanes.get(usize::from(id)).copied().flatten();
+                if let Some(packets) = lane.and_then(|lane| self.packets.get_mut(usize::from(lane))) {
+                    packets.push(routed());
+                }
+            }
+            None => self.packets.iter_mut().for_each(|packets| packets.push(routed())),
+        }
+    }
+}

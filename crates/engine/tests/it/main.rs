@@ -1,0 +1,5 @@
+//! Tests of the engine.
+
+mod shared;
+mod toy;
+mod verbs;

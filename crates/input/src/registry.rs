@@ -1,0 +1,71 @@
+//! Kinds of sources that others describe: protocols that are registered.
+
+use std::any::Any;
+use std::error;
+use std::fmt::{self, Debug};
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// A kind of trace sources: how captures and people describe one.
+pub trait SourceKind: Debug + Sync {
+    /// Returns its name, in lower case: the first word of `--source`, and `protocol` in `capture.toml`.
+    fn name(&self) -> &'static str;
+    /// Returns the type of such a device in trace snapshots, without the version after a dot.
+    fn device(&self) -> Option<&'static str> {
+        None
+    }
+    /// Returns the parameters of a source from names and values: parts of `--source`, keys in `capture.toml`, registers in a
+    /// snapshot. Names are in lower case.
+    ///
+    /// # Errors
+    /// Fails if a name is unknown, or a value is wrong or missing.
+    fn params(&self, given: &[(String, String)]) -> Result<Arc<dyn SourceParams>, WrongParam>;
+}
+
+/// Parameters of a source of a registered kind.
+pub trait SourceParams: Any + Debug + Send + Sync {
+    /// Returns the source's number in its buffer; in frames, its trace ID.
+    fn id(&self) -> u16;
+    /// Returns what the source speaks, in words.
+    fn title(&self) -> String;
+    /// Returns what is to be known of the source: names and values.
+    fn facts(&self) -> Vec<(&'static str, String)>;
+}
+
+/// A parameter that is not as it should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrongParam {
+    /// Its name.
+    pub name: String,
+    /// What is wrong.
+    pub why: String,
+}
+
+impl fmt::Display for WrongParam {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.name, self.why)
+    }
+}
+
+impl error::Error for WrongParam {}
+
+static REGISTERED: RwLock<Vec<&'static dyn SourceKind>> = RwLock::new(Vec::new());
+
+/// Adds a kind of sources to those that captures can have.
+pub fn register(kind: &'static dyn SourceKind) {
+    REGISTERED.write().unwrap_or_else(PoisonError::into_inner).push(kind);
+}
+
+fn find(is_it: impl Fn(&dyn SourceKind) -> bool) -> Option<&'static dyn SourceKind> {
+    let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
+    registered.iter().copied().find(|kind| is_it(*kind))
+}
+
+/// Returns the kind with this name.
+pub(crate) fn named(name: &str) -> Option<&'static dyn SourceKind> {
+    find(|kind| kind.name() == name)
+}
+
+/// Returns the kind of a device of this type in a snapshot.
+pub(crate) fn of_device(kind: &str) -> Option<&'static dyn SourceKind> {
+    find(|known| known.device().is_some_and(|device| kind.split('.').next() == Some(device)))
+}
