@@ -31,7 +31,7 @@
 //!
 //! | method | result |
 //! |---|---|
-//! | [`elements`](Trace::elements), [`blocks`](Trace::blocks), [`instructions`](Trace::instructions) | iterators over what ran, in the order of the file |
+//! | [`packets`](Trace::packets), [`elements`](Trace::elements), [`blocks`](Trace::blocks), [`instructions`](Trace::instructions) | iterators, in the order of the file |
 //! | [`profile`](Trace::profile) | how often each block ran; [`export`] writes it for compilers and viewers |
 //! | [`coverage`](Trace::coverage) | functions, lines and branches that ran, and that did not |
 //! | [`stalls`](Trace::stalls) | where the cycles went |
@@ -83,7 +83,7 @@ pub use tracewright_profile::{coverage, export};
 
 pub use crate::clocks::{ClockEnd, Clocks};
 pub use crate::error::Error;
-pub use crate::pull::{Blocks, Elements, Instruction, Instructions, Traced};
+pub use crate::pull::{Blocks, Elements, Instruction, Instructions, Packet, Packets, Traced};
 pub use crate::stalls::{SourceStalls, StallMeter, StallState};
 pub use crate::trace::{Diagnostic, OpenOptions, Outcome, ProgramProfile, Trace};
 

@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::vec;
 
 use tracewright_core::{Block, Class, Element, Isa, MemorySpace};
-use tracewright_engine::{At, Consumer};
+use tracewright_engine::{At, Consumer, Found, Line, Visitor};
 use tracewright_flow::{self as flow, InBlock};
 
 use crate::disassembly;
@@ -54,36 +54,42 @@ impl Consumer for Lister {
     }
 }
 
-/// All elements of a trace, in the order of the file.
+/// What another thread reads ahead.
 #[derive(Debug)]
-pub struct Elements {
-    batches: Option<Receiver<Vec<Traced<Element>>>>,
-    batch: vec::IntoIter<Traced<Element>>,
+struct Ahead<T> {
+    batches: Option<Receiver<Vec<T>>>,
+    batch: vec::IntoIter<T>,
     thread: Option<JoinHandle<Result<Outcome<()>, Error>>>,
 }
 
-impl Elements {
-    pub(crate) fn new(trace: &Trace) -> Self {
+impl<T: Send + 'static> Ahead<T> {
+    /// Runs `read` on a thread. It gives batches to its argument, which says whether more are wanted.
+    fn new(
+        trace: &Trace,
+        read: impl FnOnce(Trace, &mut (dyn FnMut(Vec<T>) -> ControlFlow<()> + Send)) -> Result<Outcome<()>, Error>
+        + Send
+        + 'static,
+    ) -> Self {
         let (to, batches) = sync_channel(WAITING);
         let trace = trace.clone();
-        let decode = move || {
-            let take = |list: &Vec<_>, range: std::ops::Range<usize>| match to.send(list[range].to_vec()) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(_) => ControlFlow::Break(()),
-            };
-            Ok(trace.run(&Lister, true, take)?.map(|_| ()))
+        let mut send = move |batch| match to.send(batch) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
         };
-        Self { batches: Some(batches), batch: Vec::new().into_iter(), thread: Some(thread::spawn(decode)) }
+        let thread = Some(thread::spawn(move || read(trace, &mut send)));
+        Self { batches: Some(batches), batch: Vec::new().into_iter(), thread }
     }
 
-    /// Stops decoding. Returns what was decoded and what was wrong with it.
-    ///
-    /// # Errors
-    /// Fails if the trace could not be read.
-    ///
-    /// # Panics
-    /// Panics if decoding did.
-    pub fn finish(mut self) -> Result<Outcome<()>, Error> {
+    fn next(&mut self) -> Option<T> {
+        loop {
+            if let Some(next) = self.batch.next() {
+                return Some(next);
+            }
+            self.batch = self.batches.as_ref()?.recv().ok()?.into_iter();
+        }
+    }
+
+    fn finish(mut self) -> Result<Outcome<()>, Error> {
         // The decoder sees that nobody takes more.
         self.batches = None;
         match self.thread.take().map(JoinHandle::join) {
@@ -94,17 +100,117 @@ impl Elements {
     }
 }
 
+/// A packet of a trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// Number of its source in the buffer; `None` if it belongs to no source.
+    pub id: Option<u16>,
+    /// Offset in the trace file.
+    pub offset: u64,
+    /// Its bytes; none for bytes that were skipped.
+    pub bytes: Vec<u8>,
+    /// Its kind, as the specification names it.
+    pub kind: &'static str,
+    /// What it says.
+    pub text: String,
+}
+
+/// The packets of a trace, in the order in which they end in the file.
+#[derive(Debug)]
+pub struct Packets(Ahead<Packet>);
+
+/// Packets that go from thread to thread at once.
+const BATCH: usize = 1024;
+
+/// Gathers packets in batches.
+struct Gather<'s> {
+    batch: Vec<Packet>,
+    line: Line,
+    send: &'s mut (dyn FnMut(Vec<Packet>) -> ControlFlow<()> + Send),
+    is_done: bool,
+}
+
+impl Gather<'_> {
+    fn send(&mut self) {
+        self.is_done |= (self.send)(std::mem::take(&mut self.batch)).is_break();
+    }
+}
+
+impl Visitor for Gather<'_> {
+    fn packet(&mut self, found: &Found<'_>) {
+        self.line.clear();
+        found.packet.words(&mut self.line);
+        self.batch.push(Packet {
+            id: found.source.map(|source| source.id),
+            offset: found.place.offset,
+            bytes: found.bytes.to_vec(),
+            kind: found.packet.kind().name,
+            text: String::from_utf8_lossy(self.line.bytes()).into_owned(),
+        });
+        if self.batch.len() == BATCH {
+            self.send();
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.is_done
+    }
+}
+
+impl Packets {
+    pub(crate) fn new(trace: &Trace) -> Self {
+        Self(Ahead::new(trace, |trace, send| {
+            let mut gather = Gather { batch: Vec::new(), line: Line::default(), send, is_done: false };
+            let outcome = trace.read_packets(&mut gather);
+            gather.send();
+            outcome
+        }))
+    }
+
+    /// Stops reading. Returns what was wrong with what was read.
+    ///
+    /// # Errors
+    /// Fails if the trace could not be read.
+    pub fn finish(self) -> Result<Outcome<()>, Error> {
+        self.0.finish()
+    }
+}
+
+impl Iterator for Packets {
+    type Item = Packet;
+
+    fn next(&mut self) -> Option<Packet> {
+        self.0.next()
+    }
+}
+
+/// All elements of a trace, in the order of the file.
+#[derive(Debug)]
+pub struct Elements(Ahead<Traced<Element>>);
+
+impl Elements {
+    pub(crate) fn new(trace: &Trace) -> Self {
+        Self(Ahead::new(trace, |trace, send| {
+            let take = |list: &Vec<_>, range: std::ops::Range<usize>| send(list[range].to_vec());
+            Ok(trace.run(&Lister, true, take)?.map(|_| ()))
+        }))
+    }
+
+    /// Stops decoding. Returns what was decoded and what was wrong with it.
+    ///
+    /// # Errors
+    /// Fails if the trace could not be read.
+    pub fn finish(self) -> Result<Outcome<()>, Error> {
+        self.0.finish()
+    }
+}
+
 impl Iterator for Elements {
     type Item = Traced<Element>;
 
     #[inline]
     fn next(&mut self) -> Option<Traced<Element>> {
-        loop {
-            if let Some(element) = self.batch.next() {
-                return Some(element);
-            }
-            self.batch = self.batches.as_ref()?.recv().ok()?.into_iter();
-        }
+        self.0.next()
     }
 }
 

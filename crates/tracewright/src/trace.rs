@@ -4,7 +4,9 @@ use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tracewright_engine::{self as engine, Consumer, Engine, Limits, Options, Problem, Request, Tally};
+use tracewright_engine::{
+    self as engine, Consumer, Engine, Limits, Options, PacketRequest, Problem, Request, Tally, Visitor,
+};
 use tracewright_image::Image;
 use tracewright_input::{self as input, Buffer, Capture, ImageFile, Packing, RawSource, perf};
 use tracewright_profile::coverage::{Coverage, Wanted};
@@ -15,7 +17,7 @@ use crate::check::{Checked, Checker};
 use crate::clocks::Clocks;
 use crate::error::Error;
 use crate::profile::{BlockCounter, attribute, fill, in_binaries};
-use crate::pull::{Blocks, Elements, Instructions};
+use crate::pull::{Blocks, Elements, Instructions, Packets};
 use crate::stalls::{SourceStalls, StallMeter};
 
 /// How to open a capture.
@@ -318,6 +320,35 @@ impl Trace {
     /// Fails if the trace cannot be read, or if the program does not explain it.
     pub fn decode<C: Consumer>(&self, consumer: &C) -> Result<Outcome<C::Output>, Error> {
         self.run(consumer, false, |_, _| ControlFlow::Continue(()))
+    }
+
+    /// Gives the packets of all chosen buffers to `visitor`.
+    pub(crate) fn read_packets(&self, visitor: &mut dyn Visitor) -> Result<Outcome<()>, Error> {
+        let Selection { ids, .. } = &self.selection;
+        let options = Options::default();
+        let mut outcome = Outcome::default();
+        for buffer in self.buffers()?.into_iter() {
+            let request = PacketRequest {
+                capture: self.capture(),
+                buffer,
+                bytes: None,
+                wants: &|id| ids.is_empty() || ids.contains(&id),
+                options: &options,
+                progress: &|_| {},
+            };
+            let read = request.visit(visitor)?;
+            let named = |problem| Diagnostic { buffer: buffer.name.clone(), problem };
+            outcome.diagnostics.extend(read.problems.into_iter().map(named));
+            if visitor.is_done() {
+                break;
+            }
+        }
+        Ok(outcome)
+    }
+
+    /// Returns all packets, in the order in which they end in the file.
+    pub fn packets(&self) -> Packets {
+        Packets::new(self)
     }
 
     /// Returns all elements, in the order of the file.
