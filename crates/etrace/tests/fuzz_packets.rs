@@ -100,8 +100,7 @@ fn round_trip(config: &Config, told: &Told) {
 /// Returns anything, or messages with some damage.
 pub fn any_stream(rng: &mut Rng, config: &Config) -> Vec<u8> {
     if rng.one_in(3) {
-        let len = rng.below(600) as usize;
-        return rng.bytes(len);
+        return rng.bytes_below(600);
     }
     let mut bytes = Vec::new();
     let mut writer = Writer::new(config.clone()).with_alignment(*rng.pick(&[0, 0, 10]));
@@ -127,8 +126,7 @@ pub fn any_stream(rng: &mut Rng, config: &Config) -> Vec<u8> {
 fn payloads_of_anything() {
     for seed in 0..20_000_u64 {
         let mut rng = Rng::new(!seed);
-        let len = rng.below(36) as usize;
-        payloads(&[&seed.to_le_bytes(), &rng.bytes(len)[..]].concat());
+        payloads(&[&seed.to_le_bytes(), &rng.bytes_below(36)[..]].concat());
     }
 }
 

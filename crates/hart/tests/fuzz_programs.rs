@@ -6,7 +6,7 @@ use tracewright_core::{Block, DataAccess, DataKind, Ended};
 use tracewright_hart::bare::{self, Bare};
 use tracewright_hart::{Access, Core, Hart, Machine, Sink, Stop, Trap};
 use tracewright_isa::riscv::{AccessKind, Xlen, decode};
-use tracewright_testkit::Rng;
+use tracewright_testkit::{Rng, Scratch};
 
 #[path = "it/support/elf.rs"]
 mod elf;
@@ -405,10 +405,9 @@ pub fn linux_program(data: &[u8]) {
     let mut rng = Rng::new(seed);
     let is_file = seed % 4 == 0;
     let file = if is_file { bytes.to_vec() } else { elf(false, LINUX, bytes) };
-    let folder = std::env::temp_dir().join(format!("tracewright-fuzz-{}", std::process::id()));
-    let (root, path) = (folder.join("root"), folder.join("program"));
-    std::fs::create_dir_all(&root).unwrap();
-    std::fs::write(&path, &file).unwrap();
+    let folder = Scratch::new("fuzz");
+    let (root, path) = (folder.path().join("root"), folder.write("program", &file));
+    std::fs::create_dir(&root).unwrap();
     let x: Vec<u64> =
         (0..32).map(|_| if rng.one_in(6) { extreme(&mut rng) } else { linux_value(&mut rng) }).collect();
     let load = || {
@@ -544,31 +543,34 @@ fn mutate(rng: &mut Rng, file: &mut Vec<u8>) {
     }
 }
 
-#[test]
-fn bare_programs_of_anything() {
-    let files = programs(|name| name.starts_with("t") || name.starts_with("s") || name == "machine");
-    for seed in rounds(600) {
+/// Calls a body with a file of these that is damaged, with anything, or with what `code` returns, in each round.
+fn of_anything(few: u64, files: &[Vec<u8>], code: fn(&mut Rng) -> Vec<u8>, body: fn(&[u8])) {
+    for seed in rounds(few) {
         let mut rng = Rng::new(seed);
         let mut how = rng.next_u64() & !3;
         let bytes = match rng.below(8) {
             0 => {
-                let mut file = rng.pick(&files).clone();
+                let mut file = rng.pick(files).clone();
                 mutate(&mut rng, &mut file);
                 file
             }
-            1 => {
-                let len = rng.below(300) as usize;
-                rng.bytes(len)
-            }
+            1 => rng.bytes_below(300),
             _ => {
                 how |= 1;
-                if rng.one_in(10) { rng.bytes(2000) } else { code(&mut rng) }
+                code(&mut rng)
             }
         };
         let data = [&how.to_le_bytes()[..], &bytes].concat();
-        let result = std::panic::catch_unwind(|| bare_program(&data));
+        let result = std::panic::catch_unwind(|| body(&data));
         assert!(result.is_ok(), "seed {seed}");
     }
+}
+
+#[test]
+fn bare_programs_of_anything() {
+    let files = programs(|name| name.starts_with("t") || name.starts_with("s") || name == "machine");
+    let any = |rng: &mut Rng| if rng.one_in(10) { rng.bytes(2000) } else { code(rng) };
+    of_anything(600, &files, any, bare_program);
 }
 
 #[cfg(unix)]
@@ -583,26 +585,5 @@ fn a_jump_that_the_instruction_before_tells() {
 #[test]
 fn linux_programs_of_anything() {
     let files = programs(|name| matches!(name, "args" | "hash" | "atomics"));
-    for seed in rounds(400) {
-        let mut rng = Rng::new(seed);
-        let mut how = rng.next_u64() & !3;
-        let bytes = match rng.below(8) {
-            0 => {
-                let mut file = rng.pick(&files).clone();
-                mutate(&mut rng, &mut file);
-                file
-            }
-            1 => {
-                let len = rng.below(300) as usize;
-                rng.bytes(len)
-            }
-            _ => {
-                how |= 1;
-                calls(&mut rng)
-            }
-        };
-        let data = [&how.to_le_bytes()[..], &bytes].concat();
-        let result = std::panic::catch_unwind(|| linux_program(&data));
-        assert!(result.is_ok(), "seed {seed}");
-    }
+    of_anything(400, &files, calls, linux_program);
 }

@@ -1,11 +1,34 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// The folder of real recordings beside the repository, if it is there. Tests that need it say so when it is not.
 pub fn captures() -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(3)?;
     let captures = root.join("shared/captures");
     captures.is_dir().then_some(captures)
+}
+
+/// A folder of the real recordings, if they are there. Else says that `test` is skipped.
+pub fn captures_for(test: &str, folder: &str) -> Option<PathBuf> {
+    let captures = captures();
+    if captures.is_none() {
+        skip(test, "no shared captures");
+    }
+    captures.map(|captures| captures.join(folder).components().collect())
+}
+
+/// A text file, unpacked by the `xz` program. If that is not possible, says that `test` is skipped, and why.
+pub fn unpacked(test: &str, path: &Path) -> Option<String> {
+    let why = match Command::new("xz").arg("-dc").arg(path).output() {
+        Ok(output) if output.status.success() => {
+            return Some(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        Ok(output) => format!("xz: {}", String::from_utf8_lossy(&output.stderr)),
+        Err(error) => format!("cannot run xz: {error}"),
+    };
+    skip(test, &why);
+    None
 }
 
 /// Says in one line that a test was skipped, and why. Not by a print macro: the test runner would hide that when the test

@@ -122,18 +122,6 @@ fn read<'a>(mut parser: Parser, chunks: impl IntoIterator<Item = &'a [u8]>) -> V
     out
 }
 
-/// Splits `bytes` at random places, often into single bytes.
-fn random_chunks<'a>(rng: &mut Rng, mut bytes: &'a [u8]) -> Vec<&'a [u8]> {
-    let mut chunks = Vec::new();
-    let typical = *rng.pick(&[1, 3, 16, 100]);
-    while !bytes.is_empty() {
-        let (chunk, rest) = bytes.split_at(bytes.len().min(1 + rng.below(typical) as usize));
-        chunks.push(chunk);
-        bytes = rest;
-    }
-    chunks
-}
-
 /// Flips, overwrites, drops, inserts and doubles some bytes. (Records have a fixed length: they can be wrong,
 /// not missing.)
 fn damage(rng: &mut Rng, config: &Config, bytes: &mut Vec<u8>) {
@@ -199,7 +187,7 @@ fn chunks_change_nothing() {
         if seed % 2 == 0 {
             damage(&mut stream.rng, &stream.config, &mut stream.bytes);
         }
-        let chunks = random_chunks(&mut stream.rng, &stream.bytes);
+        let chunks = stream.rng.chunks(&stream.bytes);
         let start = if seed % 3 == 0 {
             Parser::new(stream.config.clone())
         } else {
@@ -214,8 +202,7 @@ fn every_byte_is_accounted_for_once() {
     for seed in 0..SEEDS {
         let mut rng = Rng::new(seed);
         let config = any_config(&mut rng);
-        let len = rng.below(3000) as usize;
-        let mut bytes = rng.bytes(len);
+        let mut bytes = rng.bytes_below(3000);
         // Random bytes seldom hold null packets in a row, so some are put in.
         for _ in 0..rng.below(4) {
             let at = rng.below(bytes.len() as u64 + 1) as usize;

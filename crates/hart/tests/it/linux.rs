@@ -3,12 +3,12 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, Write};
+use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex};
 
+use crate::support::Output;
 use tracewright_hart::linux::{Linux, Mount, Options, Streams};
 use tracewright_hart::{Hart, Stop};
 use tracewright_testkit::skip;
@@ -32,27 +32,6 @@ struct Outcome {
     output: String,
     error: String,
     status: i32,
-}
-
-/// Takes what a program writes.
-#[derive(Clone, Default)]
-struct Taken(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Taken {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Taken {
-    fn text(&self) -> String {
-        String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
-    }
 }
 
 fn has(tool: &str) -> bool {
@@ -123,7 +102,8 @@ fn options(program: &Path, arguments: &[&str], folder: &Path, link: Link) -> Opt
 }
 
 fn run(program: &Path, mut options: Options) -> (Stop, Vec<String>, String, String) {
-    let (output, error) = (Taken::default(), Taken::default());
+    let text = |output: &Output| String::from_utf8_lossy(&output.bytes()).into_owned();
+    let (output, error) = (Output::default(), Output::default());
     options.streams = Streams {
         input: Box::new(INPUT),
         output: Box::new(output.clone()),
@@ -133,7 +113,7 @@ fn run(program: &Path, mut options: Options) -> (Stop, Vec<String>, String, Stri
     let (core, linux) = Linux::load(program, options).unwrap_or_else(|error| panic!("{error}"));
     let mut hart = Hart::new(core, linux);
     let stop = hart.run(LIMIT, &mut ());
-    (stop, hart.machine.warnings().to_vec(), output.text(), error.text())
+    (stop, hart.machine.warnings().to_vec(), text(&output), text(&error))
 }
 
 fn qemu(program: &Path, arguments: &[&str], folder: &Path) -> Outcome {

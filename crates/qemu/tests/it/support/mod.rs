@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::process::ExitStatus;
 
 use tracewright_qemu::read::Log;
-use tracewright_testkit::qemu::{Folder, Program};
+use tracewright_testkit::Scratch;
+use tracewright_testkit::qemu::Program;
 
 /// The plugin, which Cargo builds beside the tests.
 pub fn plugin() -> PathBuf {
@@ -25,7 +26,7 @@ pub struct Recorded {
 /// Runs a program with the plugin, and nothing to read or to write to.
 pub fn record(program: &Program<'_>) -> Recorded {
     // What is open can be read when the folder is gone.
-    let folder = Folder::new().unwrap();
+    let folder = Scratch::new("support");
     let file = folder.path().join("log");
     let option = format!("{},log={}", plugin().display(), file.display());
     let status = program.run_silently(&["-plugin", &option]).unwrap();
