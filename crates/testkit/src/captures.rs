@@ -18,6 +18,16 @@ pub fn captures_for(test: &str, folder: &str) -> Option<PathBuf> {
     captures.map(|captures| captures.join(folder).components().collect())
 }
 
+/// Whether all of these programs are here. If not, says that `test` is skipped.
+pub fn has_programs(test: &str, programs: &[&str]) -> bool {
+    let is_missing = |program: &&&str| Command::new(program).arg("--version").output().is_err();
+    let missing = programs.iter().find(is_missing);
+    if let Some(program) = missing {
+        skip(test, &format!("no {program}"));
+    }
+    missing.is_none()
+}
+
 /// A text file, unpacked by the `xz` program. If that is not possible, says that `test` is skipped, and why.
 pub fn unpacked(test: &str, path: &Path) -> Option<String> {
     let why = match Command::new("xz").arg("-dc").arg(path).output() {

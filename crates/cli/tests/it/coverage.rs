@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 
 use crate::run::{self, ends, good, recorded, root, text, values};
 use serde_json::Value;
-use tracewright_testkit::{Scratch, captures_for, skip};
+use tracewright_testkit::{Scratch, captures_for, has_programs, skip};
 
 mod inlined;
 
@@ -23,15 +23,6 @@ fn run(program: &str, arguments: &[&str], folder: &Path) -> Output {
 
 fn json(arguments: &[&str]) -> Value {
     run::json(&[&["coverage", "--json"], arguments].concat())
-}
-
-fn has(program: &str) -> bool {
-    Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
-}
-
-/// The first of these tools that is not here.
-fn missing<'a>(tools: &[&'a str]) -> Option<&'a str> {
-    tools.iter().copied().find(|tool| !has(tool))
 }
 
 fn part(value: &Value, what: &str) -> (u64, u64) {
@@ -57,8 +48,8 @@ fn totals(printed: &str, what: &str) -> (u64, u64) {
 
 #[test]
 fn genhtml_counts_the_same() {
-    if !has("genhtml") {
-        return skip("genhtml_counts_the_same", "no genhtml (Debian: lcov)");
+    if !has_programs("genhtml_counts_the_same", &["genhtml"]) {
+        return;
     }
     let folder = Scratch::new("coverage");
     let (sort, search) = (recorded(&folder, "sort", &[]), recorded(&folder, "search", &[]));
@@ -170,8 +161,8 @@ fn code_of(program: &str, folder: &Path) -> BTreeMap<(String, String), Code> {
 /// All code of a program in C is counted, once, for the functions that the source tells; a listing of all that was decoded says what ran.
 #[test]
 fn all_code_is_counted() {
-    if let Some(tool) = missing(&["riscv64-linux-gnu-objdump", "llvm-addr2line-19"]) {
-        return skip("all_code_is_counted", &format!("no {tool}"));
+    if !has_programs("all_code_is_counted", &["riscv64-linux-gnu-objdump", "llvm-addr2line-19"]) {
+        return;
     }
     let folder = Scratch::new("coverage");
     let capture = recorded(&folder, "args", &[]);
@@ -216,10 +207,11 @@ fn all_code_is_counted() {
 #[test]
 fn stubs_are_functions() {
     let libraries = Path::new("/usr/riscv64-linux-gnu/lib/ld-linux-riscv64-lp64d.so.1");
-    if let Some(tool) =
-        missing(&["riscv64-linux-gnu-gcc"]).or((!libraries.exists()).then_some("libc for riscv64"))
-    {
-        return skip("stubs_are_functions", &format!("no {tool}"));
+    if !libraries.exists() {
+        return skip("stubs_are_functions", "no libc for riscv64");
+    }
+    if !has_programs("stubs_are_functions", &["riscv64-linux-gnu-gcc"]) {
+        return;
     }
     let folder = Scratch::new("coverage");
     let source = "#include <stdio.h>\nint main(void) { return puts(\"hello\") < 0; }\n";
@@ -244,8 +236,7 @@ fn gcov_counts_the_same() {
     for (arch, amounts) in [("riscv64", ["text", "calls"]), ("aarch64", ["text", "calls"])] {
         let [compiler, gcov] = ["gcc", "gcov"].map(|tool| format!("{arch}-linux-gnu-{tool}"));
         let emulator = format!("qemu-{arch}");
-        if let Some(tool) = [&compiler, &gcov, &emulator].into_iter().find(|tool| !has(tool)) {
-            skip("gcov_counts_the_same", &format!("no {tool}"));
+        if !has_programs("gcov_counts_the_same", &[&compiler, &gcov, &emulator]) {
             continue;
         }
         let source = root().join("programs/qemu/cpu.c").canonicalize().unwrap();

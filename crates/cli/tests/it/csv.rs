@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use crate::run::{TIMED, ends, good, json, recorded, text, values};
 use serde_json::Value;
-use tracewright_testkit::{Scratch, skip};
+use tracewright_testkit::{Scratch, has_programs, skip};
 
 type Row = BTreeMap<String, String>;
 
@@ -64,14 +64,6 @@ fn assert_same(what: &str, rows: &[Row], expected: &Value, columns: &[&str]) {
     }
 }
 
-fn has_python(test: &str) -> bool {
-    let found = Command::new("python3").arg("--version").output().is_ok();
-    if !found {
-        skip(test, "no python3");
-    }
-    found
-}
-
 fn rows(capture: &str, rows: &str) -> Vec<Row> {
     read(&good(&["profile", capture, "--format", "csv", "--rows", rows]))
 }
@@ -104,7 +96,7 @@ int main()
 #[test]
 fn tables_are_those_of_json() {
     let test = "tables_are_those_of_json";
-    if !has_python(test) {
+    if !has_programs(test, &["python3"]) {
         return;
     }
     let folder = Scratch::new("csv");
@@ -166,7 +158,7 @@ fn tables_are_those_of_json() {
 /// Blocks and edges, beside each block and each instruction that is decoded; also of profiles that were kept, whole and in part.
 #[test]
 fn blocks_and_edges_are_those_decoded() {
-    if !has_python("blocks_and_edges_are_those_decoded") {
+    if !has_programs("blocks_and_edges_are_those_decoded", &["python3"]) {
         return;
     }
     let folder = Scratch::new("csv");
@@ -232,7 +224,7 @@ fn blocks_and_edges_are_those_decoded() {
 
 #[test]
 fn coverage_and_differences_are_those_of_json() {
-    if !has_python("coverage_and_differences_are_those_of_json") {
+    if !has_programs("coverage_and_differences_are_those_of_json", &["python3"]) {
         return;
     }
     let folder = Scratch::new("csv");

@@ -10,7 +10,7 @@ use std::process::Command;
 use crate::run::{root, text, tracewright};
 use tracewright_profile::branch_list::{self, ListedKind};
 use tracewright_testkit::perf::{Form, Recording, who};
-use tracewright_testkit::{Scratch, captures_for, skip};
+use tracewright_testkit::{Scratch, captures_for, has_programs};
 
 /// Runs a program that must succeed; what it writes to standard output.
 fn ran(program: &str, arguments: &[&str]) -> String {
@@ -169,7 +169,7 @@ fn read_by_protoc(list: &Path) -> (Vec<String>, u64) {
 fn branch_lists_are_messages_as_simpleperf_writes_them() {
     let test = "branch_lists_are_messages_as_simpleperf_writes_them";
     let Some(folder) = captures_for(test, "perf") else { return };
-    if !all_here(test, &["protoc"]) {
+    if !has_programs(test, &["protoc"]) {
         return;
     }
     let ours = simpleperf(&folder, &folder.join("simpleperf/perf_etm.data"), "branch-list");
@@ -264,17 +264,6 @@ fn sources() -> [String; 2] {
     ["main.c", "take.c"].map(|name| text(&folder.join(name)).to_owned())
 }
 
-/// Whether all of these programs are here.
-fn all_here(test: &str, programs: &[&str]) -> bool {
-    for program in programs {
-        if Command::new(program).arg("--version").output().is_err() {
-            skip(test, &format!("no {program} (./test installs it)"));
-            return false;
-        }
-    }
-    true
-}
-
 /// Compiles the program with clang.
 fn clang(target: Target, options: &[&str], output: &Path) {
     let triple = format!("--target={}-linux-gnu", target.name());
@@ -308,7 +297,7 @@ fn same_as_profgen(here: &Scratch, program: &Path, capture: &Path) -> String {
 #[test]
 fn llvm_reads_its_profile_and_makes_better_code() {
     let test = "llvm_reads_its_profile_and_makes_better_code";
-    if !all_here(test, &LLVM) {
+    if !has_programs(test, &LLVM) {
         return;
     }
     for target in Target::ALL {
@@ -357,11 +346,8 @@ fn lines_of_ours(profile: &str) -> BTreeMap<String, u64> {
 #[test]
 fn create_llvm_prof_reads_its_profile() {
     let test = "create_llvm_prof_reads_its_profile";
-    if !all_here(test, &LLVM) {
+    if !has_programs(test, &[&LLVM[..], &["create_llvm_prof"]].concat()) {
         return;
-    }
-    if Command::new("create_llvm_prof").arg("--version").output().is_err() {
-        return skip(test, "no create_llvm_prof (./test --full installs it)");
     }
     for target in Target::ALL {
         let here = Scratch::new("profile-compilers");
@@ -391,7 +377,7 @@ fn position_independent_programs_are_understood() {
     const PERF2BOLT: &str = "/usr/lib/llvm-19/bin/perf2bolt";
     const SYSROOT: &str = "/usr/aarch64-linux-gnu";
     let test = "position_independent_programs_are_understood";
-    if !all_here(test, &[&LLVM[..], &[PERF2BOLT]].concat()) {
+    if !has_programs(test, &[&LLVM[..], &[PERF2BOLT]].concat()) {
         return;
     }
     let here = Scratch::new("profile-compilers");
@@ -436,7 +422,7 @@ fn position_independent_programs_are_understood() {
 fn profiles_of_cpp_are_those_of_llvm_profgen() {
     let test = "profiles_of_cpp_are_those_of_llvm_profgen";
     let gcc = "riscv64-linux-gnu-g++";
-    if !all_here(test, &[&LLVM[..4], &[gcc]].concat()) {
+    if !has_programs(test, &[&LLVM[..4], &[gcc]].concat()) {
         return;
     }
     let source = sources()[0].replace("main.c", "shapes.cc");
@@ -460,7 +446,7 @@ fn bolt_reads_its_profiles_and_makes_better_code() {
     const PERF2BOLT: &str = "/usr/lib/llvm-19/bin/perf2bolt";
     const MERGE: &str = "/usr/lib/llvm-19/bin/merge-fdata";
     let test = "bolt_reads_its_profiles_and_makes_better_code";
-    if !all_here(test, &[&LLVM[..2], &LLVM[4..], &[BOLT, PERF2BOLT, MERGE]].concat()) {
+    if !has_programs(test, &[&LLVM[..2], &LLVM[4..], &[BOLT, PERF2BOLT, MERGE]].concat()) {
         return;
     }
     for target in Target::ALL {
@@ -502,8 +488,7 @@ fn bolt_reads_its_profiles_and_makes_better_code() {
 fn gcc_reads_its_profile_and_makes_better_code() {
     let test = "gcc_reads_its_profile_and_makes_better_code";
     for (gcc, format) in [("riscv64-linux-gnu-gcc", "gcov"), ("riscv64-linux-gnu-gcc-16", "gcov-16")] {
-        if Command::new(gcc).arg("--version").output().is_err() {
-            skip(test, &format!("no {gcc}"));
+        if !has_programs(test, &[gcc]) {
             continue;
         }
         let here = Scratch::new("profile-compilers");

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use crate::run::{TIMED, ends, good, json, recorded, text, value};
 use serde_json::Value;
-use tracewright_testkit::{Scratch, skip};
+use tracewright_testkit::{Scratch, has_programs};
 
 /// Writes a timeline and reads it.
 fn timeline(capture: &Path, options: &[&str]) -> Value {
@@ -188,8 +188,8 @@ fn of_packets(packets: &[Fields]) -> (Vec<Change>, BTreeMap<String, String>) {
 #[test]
 fn perfetto_packets_are_the_events_of_chrome() {
     let test = "perfetto_packets_are_the_events_of_chrome";
-    if Command::new("protoc").arg("--version").output().is_err() {
-        return skip(test, "no protoc (Debian: protobuf-compiler)");
+    if !has_programs(test, &["protoc"]) {
+        return;
     }
     let folder = Scratch::new("timeline");
     folder.write("perfetto.proto", SCHEMA.as_bytes());
@@ -259,9 +259,8 @@ fn the_firefox_profiler_says_the_same() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         (output.status.success(), output.stdout, said)
     };
-    let is_there = Command::new("profiler-cli").arg("--version").output().is_ok();
-    if !is_there {
-        return skip(test, "no profiler-cli (npm: @firefox-devtools/profiler-cli)");
+    if !has_programs(test, &["profiler-cli"]) {
+        return;
     }
     let capture = recorded(&folder, "divides", TIMED);
     let file = folder.path().join("divides.json");

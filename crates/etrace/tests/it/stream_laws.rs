@@ -6,7 +6,7 @@ use tracewright_etrace::stream::{
     Config, Content, Encapsulation, Message, Parser, SyncPoint, SyncPoints, Writer,
 };
 use tracewright_testkit::Rng;
-use tracewright_testkit::etrace::{any_config, any_options, any_packet, any_support};
+use tracewright_testkit::etrace::{account, any_config, any_options, any_packet, any_support, read};
 
 #[allow(dead_code, reason = "what only the tests of data trace use")]
 use crate::data::random as random_data;
@@ -110,18 +110,6 @@ fn timestamp(rng: &mut Rng, config: &Config) -> Option<u64> {
     rng.one_in(2).then(|| rng.sized(bits))
 }
 
-/// Returns everything that a parser reports about chunks of a stream.
-fn read<'a>(mut parser: Parser, chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<(u64, Vec<u8>, Message)> {
-    let mut out = Vec::new();
-    let mut sink =
-        |offset: u64, bytes: &[u8], message: &Message| out.push((offset, bytes.to_vec(), *message));
-    for chunk in chunks {
-        parser.feed(chunk, &mut sink);
-    }
-    parser.finish(&mut sink);
-    out
-}
-
 /// Flips, overwrites, drops, inserts and doubles some bytes. (Records have a fixed length: they can be wrong,
 /// not missing.)
 fn damage(rng: &mut Rng, config: &Config, bytes: &mut Vec<u8>) {
@@ -143,23 +131,6 @@ fn damage(rng: &mut Rng, config: &Config, bytes: &mut Vec<u8>) {
             }
         }
     }
-}
-
-/// Checks that every byte is part of one message or one gap.
-fn account(told: &[(u64, Vec<u8>, Message)], start: u64, bytes: &[u8]) {
-    let mut end = start;
-    for (offset, message_bytes, message) in told {
-        assert_eq!(*offset, end, "{message:?}");
-        end += match message.content {
-            Content::NotSync { len } => len,
-            _ => {
-                let at = (offset - start) as usize;
-                assert_eq!(message_bytes[..], bytes[at..at + message_bytes.len()]);
-                message_bytes.len() as u64
-            }
-        };
-    }
-    assert_eq!(end, start + bytes.len() as u64);
 }
 
 fn is_error(content: &Content) -> bool {

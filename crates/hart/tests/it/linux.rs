@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use crate::support::Output;
 use tracewright_hart::linux::{Linux, Mount, Options, Streams};
 use tracewright_hart::{Hart, Stop};
-use tracewright_testkit::skip;
+use tracewright_testkit::{has_programs, skip};
 
 const SYSROOT: &str = "/usr/riscv64-linux-gnu";
 /// More than any of the programs takes.
@@ -34,18 +34,10 @@ struct Outcome {
     status: i32,
 }
 
-fn has(tool: &str) -> bool {
-    Command::new(tool).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
-}
-
 /// What compiles a program of `tests/c`; `None` if it is not there.
 fn compiler(source: &str) -> Option<&'static str> {
     let compiler = if source.ends_with(".cc") { "riscv64-linux-gnu-g++" } else { "riscv64-linux-gnu-gcc" };
-    if !has(compiler) {
-        skip(source, &format!("no {compiler}"));
-        return None;
-    }
-    Some(compiler)
+    has_programs(source, &[compiler]).then_some(compiler)
 }
 
 /// Compiles a program of `tests/c`; `None` if that cannot be done here.
@@ -139,10 +131,7 @@ fn qemu(program: &Path, arguments: &[&str], folder: &Path) -> Outcome {
 
 /// Runs it here and under QEMU.
 fn compare(source: &str, arguments: &[&str], links: &[Link]) {
-    if !has("qemu-riscv64") {
-        return skip(source, "no qemu-riscv64");
-    }
-    if compiler(source).is_none() {
+    if !has_programs(source, &["qemu-riscv64"]) || compiler(source).is_none() {
         return;
     }
     for &link in links {
@@ -221,7 +210,7 @@ fn rv32() {
         run(&program, options(&program, &["one", "two"], &folder, Link::Static));
     assert_eq!((stop, output.as_str()), (Stop::Exit { status: 65 }, known));
     assert_eq!(warnings, [""; 0]);
-    if has("qemu-riscv32") {
+    if Command::new("qemu-riscv32").arg("--version").output().is_ok() {
         fs::remove_file(folder.join("file")).unwrap();
         let theirs =
             Command::new("qemu-riscv32").arg(&program).args(["one", "two"]).current_dir(&folder).output();

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use tracewright_core::MemorySpace;
 use tracewright_image::{Image, Place};
-use tracewright_testkit::{Scratch, skip};
+use tracewright_testkit::{Scratch, has_programs};
 
 const ANY: MemorySpace = MemorySpace::ANY;
 
@@ -110,8 +110,8 @@ fn image(path: &Path, place: Place) -> Image {
 /// in number.
 fn check(triple: &str, source: &str, options: &[&str], unknown: usize) {
     let tools = ["as", "ld"].map(|tool| format!("{triple}-{tool}"));
-    if tools.iter().any(|tool| Command::new(tool).arg("--version").output().is_err()) {
-        return skip("relocations", &format!("no {}", tools[0]));
+    if !has_programs("relocations", &tools.each_ref().map(String::as_str)) {
+        return;
     }
     let here = Scratch::new("relocations");
     let [object, linked] = ["module.o", "linked"].map(|name| here.path().join(name));
@@ -171,8 +171,8 @@ fn branches_of_riscv_are_those_of_a_linker() {
 #[test]
 fn code_that_the_kernel_replaces_by_branches_is_not_there() {
     let triple = "aarch64-linux-gnu";
-    if Command::new(format!("{triple}-as")).arg("--version").output().is_err() {
-        return skip("alternatives", "no aarch64-linux-gnu-as");
+    if !has_programs("alternatives", &[&format!("{triple}-as")]) {
+        return;
     }
     let entry = |original: &str, other: &str, lens: &str| {
         format!(".word {original} - .\n.word {other} - .\n.hword 9\n.byte {lens}\n")
@@ -200,8 +200,8 @@ fn code_that_the_kernel_replaces_by_branches_is_not_there() {
 #[test]
 fn code_that_the_kernel_replaces_by_branches_on_riscv_is_not_there() {
     let triple = "riscv64-linux-gnu";
-    if Command::new(format!("{triple}-as")).arg("--version").output().is_err() {
-        return skip("alternatives", "no riscv64-linux-gnu-as");
+    if !has_programs("alternatives", &[&format!("{triple}-as")]) {
+        return;
     }
     let alternative = |original: &str, other: &str| {
         format!(

@@ -45,9 +45,8 @@ long other(int number) {
 #[test]
 fn inlined_code_is_of_the_function_that_the_source_tells() {
     let name = "inlined_code_is_of_the_function_that_the_source_tells";
-    if let Some(tool) = missing(&["riscv64-linux-gnu-g++", "riscv64-linux-gnu-objdump", "llvm-addr2line-19"])
-    {
-        return skip(name, &format!("no {tool}"));
+    if !has_programs(name, &["riscv64-linux-gnu-g++", "riscv64-linux-gnu-objdump", "llvm-addr2line-19"]) {
+        return;
     }
     let folder = Scratch::new("inlined");
     for (name, source) in [("shapes.h", HEADER), ("main.cpp", MAIN), ("other.cpp", OTHER)] {
@@ -135,8 +134,8 @@ fn status(arguments: &[&str]) -> (Option<i32>, String, String) {
 #[test]
 fn functions_that_are_inlined_are_found_by_name() {
     let name = "functions_that_are_inlined_are_found_by_name";
-    if let Some(tool) = missing(&["riscv64-linux-gnu-g++"]) {
-        return skip(name, &format!("no {tool}"));
+    if !has_programs(name, &["riscv64-linux-gnu-g++"]) {
+        return;
     }
     let folder = Scratch::new("inlined");
     let capture = inlined(&folder);
@@ -183,8 +182,8 @@ fn functions_that_are_inlined_are_found_by_name() {
 #[test]
 fn calls_of_inlined_functions_are_those_of_all_units() {
     let name = "calls_of_inlined_functions_are_those_of_all_units";
-    if let Some(tool) = missing(&["riscv64-linux-gnu-gcc"]) {
-        return skip(name, &format!("no {tool}"));
+    if !has_programs(name, &["riscv64-linux-gnu-gcc"]) {
+        return;
     }
     let folder = Scratch::new("inlined");
     let header = "static inline __attribute__((always_inline)) int one(int x) { return x * 3 + 1; }\n\
@@ -275,8 +274,8 @@ int main(int argc, char **argv) {
 #[test]
 fn calls_of_inlined_functions_are_those_of_gcov() {
     let tools = ["riscv64-linux-gnu-g++", "riscv64-linux-gnu-gcov", "qemu-riscv64"];
-    if let Some(tool) = missing(&tools) {
-        return skip("calls_of_inlined_functions_are_those_of_gcov", &format!("no {tool}"));
+    if !has_programs("calls_of_inlined_functions_are_those_of_gcov", &tools) {
+        return;
     }
     let folder = Scratch::new("inlined");
     let path = folder.path();
