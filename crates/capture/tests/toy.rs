@@ -16,6 +16,7 @@ use tracewright_core::{Block, Isa};
 use tracewright_hart::linux::{Linux, Options};
 use tracewright_hart::{Hart, Sink};
 use tracewright_image::Image;
+use tracewright_testkit::Scratch;
 
 /// A protocol that writes where each block begins, in eight bytes.
 struct Toy;
@@ -97,10 +98,10 @@ fn root() -> PathBuf {
 }
 
 /// A capture in a folder of its own, in the toy protocol.
-fn capture(name: &str) -> CaptureOptions {
+fn capture(scratch: &Scratch) -> CaptureOptions {
     let mut protocols = Protocols::default();
     protocols.register(&Toy);
-    let dir = std::env::temp_dir().join(format!("tracewright-toy-{}-{name}", std::process::id()));
+    let dir = scratch.path().join("capture");
     CaptureOptions { protocols, protocol: Some("toy".into()), ..CaptureOptions::new(&dir) }
 }
 
@@ -121,7 +122,8 @@ fn record(outputs: Outputs, capture: Option<CaptureOptions>) -> Recording {
 
 #[test]
 fn a_toy_is_recorded_and_encoded() {
-    let mut whole = capture("whole");
+    let scratch = Scratch::new("toy");
+    let mut whole = capture(&scratch);
     let protocols = whole.protocols.iter().map(Protocol::name).collect::<Vec<_>>();
     assert_eq!(protocols, ["etrace", "etm4", "toy"]);
     // On the hart.
@@ -129,7 +131,7 @@ fn a_toy_is_recorded_and_encoded() {
     let expected = trace(&whole);
     assert_eq!(expected.len() as u64, 8 * ran.counts.blocks);
     // From a log of the same run.
-    let log = std::env::temp_dir().join(format!("tracewright-toy-{}.log", std::process::id()));
+    let log = scratch.path().join("run.log");
     let output = LogOutput { path: log.clone(), has_all: false };
     record(Outputs { log: Some(output), listing: None }, None);
     let options = |capture| ReadOptions {
@@ -154,12 +156,12 @@ fn a_toy_is_recorded_and_encoded() {
     whole.options.push("banana=1".into());
     let refused = read(options(whole), &mut |_| {}, &mut Vec::new()).unwrap_err();
     assert_eq!(refused.to_string(), "there is no option \"banana=1\" for the toy");
-    fs::remove_file(log).unwrap();
 }
 
 #[test]
 fn threads_of_a_log_are_encoded_in_a_toy() {
-    let capture = capture("threads");
+    let scratch = Scratch::new("toy");
+    let capture = capture(&scratch);
     let log = root().join("samples/retirement.log");
     let encoded = encode::retirement_log(&log, None, &capture, &mut Vec::new()).unwrap();
     assert!(encoded.threads.len() > 1 && encoded.instructions > 0);

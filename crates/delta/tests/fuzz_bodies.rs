@@ -151,8 +151,7 @@ fn streams_on_random_input() {
             }
         }
         streams(&data);
-        let len = rng.below(300) as usize;
-        streams(&rng.bytes(len));
+        streams(&rng.bytes_below(300));
     }
 }
 
@@ -160,7 +159,6 @@ fn streams_on_random_input() {
 fn encode_on_random_input() {
     let mut rng = Rng::new(92);
     for _ in 0..6_000 {
-        let len = rng.below(400) as usize;
-        encode(&rng.bytes(len));
+        encode(&rng.bytes_below(400));
     }
 }

@@ -280,8 +280,7 @@ pub fn any_bytes(rng: &mut Rng) -> Vec<u8> {
             1 => bytes.extend(std::iter::repeat_n(0, rng.below(14) as usize)),
             2 => bytes.extend(std::iter::repeat_n(0xff, rng.below(12) as usize)),
             _ => {
-                let len = rng.below(30) as usize;
-                bytes.extend(rng.bytes(len));
+                bytes.extend(rng.bytes_below(30));
             }
         }
     }

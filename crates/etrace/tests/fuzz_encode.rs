@@ -176,8 +176,7 @@ pub fn ports(data: &[u8]) {
 fn entries_of_anything() {
     for seed in 0..4000 {
         let mut rng = Rng::new(seed);
-        let len = rng.below(1600) as usize;
-        entries(&rng.bytes(len));
+        entries(&rng.bytes_below(1600));
     }
 }
 
@@ -185,8 +184,7 @@ fn entries_of_anything() {
 fn ports_with_anything() {
     for seed in 0..4000 {
         let mut rng = Rng::new(seed);
-        let len = rng.below(400) as usize;
-        ports(&rng.bytes(len));
+        ports(&rng.bytes_below(400));
     }
 }
 

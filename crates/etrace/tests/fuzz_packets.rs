@@ -1,9 +1,9 @@
 //! Fuzzing of payloads and streams. Each body is a plain function, for `cargo test` and for a fuzzer.
 
 use tracewright_etrace::packet::{self, PayloadBytes};
-use tracewright_etrace::stream::{Config, Content, Encapsulation, Message, Parser, SyncPoints, Writer};
+use tracewright_etrace::stream::{Config, Content, Encapsulation, Parser, SyncPoints, Writer};
 use tracewright_testkit::Rng;
-use tracewright_testkit::etrace::{any_config, any_options, any_packet, any_params};
+use tracewright_testkit::etrace::{Told, account, any_config, any_options, any_packet, any_params, read};
 
 /// Parses any payload for any encoder. A packet can be written, is the same when read again, and can be
 /// printed. The first eight bytes choose the encoder.
@@ -24,19 +24,6 @@ pub fn payloads(data: &[u8]) {
     }
 }
 
-type Told = Vec<(u64, Vec<u8>, Message)>;
-
-fn read<'a>(mut parser: Parser, chunks: impl Iterator<Item = &'a [u8]>) -> Told {
-    let mut told = Vec::new();
-    let mut sink =
-        |offset: u64, bytes: &[u8], message: &Message| told.push((offset, bytes.to_vec(), *message));
-    for chunk in chunks {
-        parser.feed(chunk, &mut sink);
-    }
-    parser.finish(&mut sink);
-    told
-}
-
 /// Parses any stream. Every byte is accounted for once, chunks do not matter, and messages can be written and
 /// read again. The first eight bytes choose encoder, encapsulation and chunks.
 pub fn streams(data: &[u8]) {
@@ -53,22 +40,6 @@ pub fn streams(data: &[u8]) {
     }
     let sizes = SyncPoints::new(&config, bytes).map(|point| point.offset);
     assert!(sizes.is_sorted());
-}
-
-fn account(told: &Told, start: u64, bytes: &[u8]) {
-    let mut end = start;
-    for (offset, message_bytes, message) in told {
-        assert_eq!(*offset, end);
-        end += match message.content {
-            Content::NotSync { len } => len,
-            _ => {
-                let at = (offset - start) as usize;
-                assert_eq!(message_bytes[..], bytes[at..at + message_bytes.len()]);
-                message_bytes.len() as u64
-            }
-        };
-    }
-    assert_eq!(end, start + bytes.len() as u64);
 }
 
 fn round_trip(config: &Config, told: &Told) {
@@ -100,8 +71,7 @@ fn round_trip(config: &Config, told: &Told) {
 /// Returns anything, or messages with some damage.
 pub fn any_stream(rng: &mut Rng, config: &Config) -> Vec<u8> {
     if rng.one_in(3) {
-        let len = rng.below(600) as usize;
-        return rng.bytes(len);
+        return rng.bytes_below(600);
     }
     let mut bytes = Vec::new();
     let mut writer = Writer::new(config.clone()).with_alignment(*rng.pick(&[0, 0, 10]));
@@ -127,8 +97,7 @@ pub fn any_stream(rng: &mut Rng, config: &Config) -> Vec<u8> {
 fn payloads_of_anything() {
     for seed in 0..20_000_u64 {
         let mut rng = Rng::new(!seed);
-        let len = rng.below(36) as usize;
-        payloads(&[&seed.to_le_bytes(), &rng.bytes(len)[..]].concat());
+        payloads(&[&seed.to_le_bytes(), &rng.bytes_below(36)[..]].concat());
     }
 }
 

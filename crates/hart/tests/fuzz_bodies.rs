@@ -31,8 +31,7 @@ fn timing_on_random_input() {
             data.truncate(rng.below(2 * text.len() as u64) as usize);
             data
         } else {
-            let len = rng.below(60) as usize;
-            rng.bytes(len)
+            rng.bytes_below(60)
         };
         read += u32::from(Config::parse(&String::from_utf8_lossy(&data)).is_ok());
         timing(&data);

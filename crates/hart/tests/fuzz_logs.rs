@@ -155,8 +155,7 @@ fn logs_of_anything() {
         let mut rng = Rng::new(seed);
         let mut data = rng.bytes(1);
         if rng.one_in(5) {
-            let len = rng.below(300) as usize;
-            data.extend(rng.bytes(len));
+            data.extend(rng.bytes_below(300));
         } else {
             if rng.one_in(3) {
                 data.extend(b"VALID,ADDRESS,INSN,PRIVILEGE,EXCEPTION,ECAUSE,TVAL,INTERRUPT\n");
@@ -217,8 +216,7 @@ fn own_logs_of_anything() {
         let (codes, mut chunk) = chunk(&mut rng);
         let mut data = chunk_head(&mut rng, codes, &chunk);
         if rng.one_in(4) {
-            let len = rng.below(300) as usize;
-            chunk = rng.bytes(len);
+            chunk = rng.bytes_below(300);
         } else {
             let times = rng.below(4);
             damage(&mut rng, &mut chunk, times);

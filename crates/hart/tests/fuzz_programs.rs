@@ -6,7 +6,7 @@ use tracewright_core::{Block, DataAccess, DataKind, Ended};
 use tracewright_hart::bare::{self, Bare};
 use tracewright_hart::{Access, Core, Hart, Machine, Sink, Stop, Trap};
 use tracewright_isa::riscv::{AccessKind, Xlen, decode};
-use tracewright_testkit::Rng;
+use tracewright_testkit::{Rng, Scratch};
 
 #[path = "it/support/elf.rs"]
 mod elf;
@@ -404,10 +404,9 @@ pub fn linux_program(data: &[u8]) {
     let mut rng = Rng::new(seed);
     let is_file = seed % 4 == 0;
     let file = if is_file { bytes.to_vec() } else { elf(false, LINUX, bytes) };
-    let folder = std::env::temp_dir().join(format!("tracewright-fuzz-{}", std::process::id()));
-    let (root, path) = (folder.join("root"), folder.join("program"));
-    std::fs::create_dir_all(&root).unwrap();
-    std::fs::write(&path, &file).unwrap();
+    let folder = Scratch::new("fuzz");
+    let (root, path) = (folder.path().join("root"), folder.write("program", &file));
+    std::fs::create_dir(&root).unwrap();
     let x: Vec<u64> =
         (0..32).map(|_| if rng.one_in(6) { extreme(&mut rng) } else { linux_value(&mut rng) }).collect();
     let load = || {
@@ -543,14 +542,9 @@ fn mutate(rng: &mut Rng, file: &mut Vec<u8>) {
     }
 }
 
-/// Runs a body on damaged `files`, on random bytes, and on what `code` makes.
-fn run_anything(
-    rounds: std::ops::Range<u64>,
-    files: &[Vec<u8>],
-    code: impl Fn(&mut Rng) -> Vec<u8>,
-    body: impl Fn(&[u8]) + std::panic::RefUnwindSafe,
-) {
-    for seed in rounds {
+/// Calls a body with a file of these that is damaged, with anything, or with what `code` returns, in each round.
+fn of_anything(few: u64, files: &[Vec<u8>], code: fn(&mut Rng) -> Vec<u8>, body: fn(&[u8])) {
+    for seed in rounds(few) {
         let mut rng = Rng::new(seed);
         let mut how = rng.next_u64() & !3;
         let bytes = match rng.below(8) {
@@ -559,10 +553,7 @@ fn run_anything(
                 mutate(&mut rng, &mut file);
                 file
             }
-            1 => {
-                let len = rng.below(300) as usize;
-                rng.bytes(len)
-            }
+            1 => rng.bytes_below(300),
             _ => {
                 how |= 1;
                 code(&mut rng)
@@ -577,8 +568,8 @@ fn run_anything(
 #[test]
 fn bare_programs_of_anything() {
     let files = programs(|name| name.starts_with("t") || name.starts_with("s") || name == "machine");
-    let code = |rng: &mut Rng| if rng.one_in(10) { rng.bytes(2000) } else { code(rng) };
-    run_anything(rounds(600), &files, code, bare_program);
+    let any = |rng: &mut Rng| if rng.one_in(10) { rng.bytes(2000) } else { code(rng) };
+    of_anything(600, &files, any, bare_program);
 }
 
 #[cfg(unix)]
@@ -593,5 +584,5 @@ fn a_jump_that_the_instruction_before_tells() {
 #[test]
 fn linux_programs_of_anything() {
     let files = programs(|name| matches!(name, "args" | "hash" | "atomics"));
-    run_anything(rounds(400), &files, calls, linux_program);
+    of_anything(400, &files, calls, linux_program);
 }

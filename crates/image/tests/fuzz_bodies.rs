@@ -4,11 +4,11 @@
 mod support;
 
 use object::{Object, ObjectSection};
-use support::program::{self, Folder};
+use support::program;
 use support::*;
 use tracewright_core::MemorySpace;
 use tracewright_image::{Bytes, Facts, Image, Place, unpacked_xz};
-use tracewright_testkit::{Rng, captures, skip};
+use tracewright_testkit::{Rng, Scratch, captures, captures_for, skip};
 
 /// Loads any bytes as an ELF file, above some raw ones. Expects an error, or an image whose every answer
 /// makes sense. The first nine bytes choose its place.
@@ -235,7 +235,7 @@ fn damaged_files_made_by_hand() {
 #[test]
 fn damaged_files_with_lines() {
     let mut rng = Rng::new(3);
-    let folder = Folder::new();
+    let folder = Scratch::new("image");
     for version in ["-gdwarf-3", "-gdwarf-4", "-gdwarf-5"] {
         let Some(file) = program::compile(&folder, &[version, "-O2"]) else {
             return skip("damaged_files_with_lines", "no C compiler");
@@ -258,7 +258,7 @@ fn damaged_files_with_lines() {
 #[test]
 fn damaged_lines_alone() {
     let mut rng = Rng::new(5);
-    let folder = Folder::new();
+    let folder = Scratch::new("image");
     for version in ["-gdwarf-3", "-gdwarf-4", "-gdwarf-5"] {
         let Some(file) = program::compile(&folder, &[version, "-O2"]) else {
             return skip("damaged_lines_alone", "no C compiler");
@@ -330,7 +330,7 @@ fn names_of_anything() {
 
 #[test]
 fn damaged_files_of_captures() {
-    let Some(captures) = captures() else { return skip("damaged_files_of_captures", "no captures") };
+    let Some(captures) = captures_for("damaged_files_of_captures", "") else { return };
     let mut rng = Rng::new(4);
     for name in ["process/elf/branches", "perf/simpleperf/rq_stats.ko", "riscv/elf/embench-crc32.riscv"] {
         let good = std::fs::read(captures.join(name)).unwrap();

@@ -98,13 +98,12 @@ mod tests {
 
     #[test]
     fn what_is_read_whole_has_a_limit() {
-        let path = std::env::temp_dir().join(format!("tracewright-file-{}", std::process::id()));
-        fs::write(&path, "12345").unwrap();
+        let scratch = tracewright_testkit::Scratch::new("file");
+        let path = scratch.write("five", b"12345");
         assert_eq!(read_plain(&path, 5).unwrap(), b"12345");
         assert!(read_plain(&path, 4).unwrap_err().to_string().starts_with("longer than 4 bytes"));
         assert_eq!(read_text(&path).unwrap(), "12345");
         assert_eq!(first_bytes(&path), Some(*b"123"));
         assert_eq!(first_bytes::<6>(&path), None);
-        fs::remove_file(&path).unwrap();
     }
 }

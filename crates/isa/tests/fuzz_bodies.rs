@@ -71,7 +71,6 @@ fn risc_v(xlen: Xlen, address: u64, bits: u32) -> Instruction {
 fn instructions_on_random_input() {
     let mut rng = Rng::new(7);
     for _ in 0..20_000 {
-        let len = rng.below(400) as usize;
-        instructions(&rng.bytes(len));
+        instructions(&rng.bytes_below(400));
     }
 }

@@ -117,8 +117,7 @@ fn profile_on_random_input() {
             }
             data
         } else {
-            let len = rng.below(60) as usize;
-            [&store::MAGIC[..], &[1], &rng.bytes(len)].concat()
+            [&store::MAGIC[..], &[1], &rng.bytes_below(60)].concat()
         };
         read += u32::from(store::read(&mended(&data)).is_ok());
         profile(&data);

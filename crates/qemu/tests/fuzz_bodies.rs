@@ -189,8 +189,7 @@ fn words_on_random_input() {
             data[at] = rng.next_u64() as u8;
         }
         instructions += compare(&data);
-        let len = rng.below(100) as usize;
-        compare(&rng.bytes(len));
+        compare(&rng.bytes_below(100));
     }
     assert!(instructions > 100_000, "{instructions}");
 }

@@ -38,7 +38,7 @@ mod run;
 mod scratch;
 mod traced;
 
-pub use captures::{captures, skip};
+pub use captures::{captures, captures_for, has_programs, skip, unpacked};
 pub use rng::Rng;
 pub use run::{Reader, Run};
 pub use scratch::Scratch;

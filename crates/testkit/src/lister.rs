@@ -8,13 +8,26 @@
 //! * Contexts are repeated at each synchronisation point; here only changes count.
 //! * The end of the trace is reported once for all sources.
 
+use std::process::Command;
+
 use tracewright_core::{
     Block, Class, Context, Element, Ended, Exception, Flow, GapReason, Isa, MemorySpace, Role, Security,
     TraceOn, Transaction,
 };
 use tracewright_etm::{Params, Registers, field};
 
+use crate::skip;
 use crate::traced::{traced, without_repeated_contexts};
+
+/// Whether OpenCSD's lister is here. If not, says that `test` is skipped.
+pub fn available(test: &str) -> bool {
+    // It writes a file where it runs.
+    let found = Command::new("trc_pkt_lister").arg("-h").current_dir(std::env::temp_dir()).output().is_ok();
+    if !found {
+        skip(test, "trc_pkt_lister (Debian package libopencsd-bin) is not installed");
+    }
+    found
+}
 
 /// An element line.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -43,7 +43,28 @@ impl Rng {
         (0..len).map(|_| self.next_u64() as u8).collect()
     }
 
-    /// Returns a number whose size in bits is itself random, so that small, medium and huge values all occur.
+    /// Fewer random bytes than `bound`.
+    ///
+    /// # Panics
+    /// If `bound` is zero.
+    pub fn bytes_below(&mut self, bound: u64) -> Vec<u8> {
+        let len = self.below(bound) as usize;
+        self.bytes(len)
+    }
+
+    /// `bytes` cut at random places, often into single bytes.
+    pub fn chunks<'a>(&mut self, mut bytes: &'a [u8]) -> Vec<&'a [u8]> {
+        let mut chunks = Vec::new();
+        let typical = *self.pick(&[1, 3, 16, 100]);
+        while !bytes.is_empty() {
+            let (chunk, rest) = bytes.split_at(bytes.len().min(1 + self.below(typical) as usize));
+            chunks.push(chunk);
+            bytes = rest;
+        }
+        chunks
+    }
+
+    /// A number whose size in bits is itself random, so that small, medium and huge values all occur.
     pub fn sized(&mut self, max_bits: u32) -> u64 {
         let bits = self.below(u64::from(max_bits) + 1) as u32;
         if bits == 0 { 0 } else { self.next_u64() >> (64 - bits) }

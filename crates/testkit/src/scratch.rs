@@ -1,4 +1,7 @@
-use std::fs;
+use std::ffi::OsStr;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -16,7 +19,7 @@ impl Scratch {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("tracewright-{name}-{}-{number}", std::process::id()));
         fs::create_dir_all(&path).expect("a temporary folder");
-        Self(path)
+        Self(path.canonicalize().expect("a temporary folder"))
     }
 
     /// Returns the folder.
@@ -30,6 +33,17 @@ impl Scratch {
     /// Panics if the path is no UTF-8.
     pub fn join(&self, name: &str) -> String {
         self.0.join(name).to_str().expect("a path in UTF-8").to_owned()
+    }
+
+    /// Writes a new file, executable (QEMU insists on that, without a word), and returns its path.
+    ///
+    /// # Panics
+    /// Panics if the file exists, or cannot be written.
+    pub fn write(&self, name: impl AsRef<OsStr>, bytes: &[u8]) -> PathBuf {
+        let path = self.0.join(name.as_ref());
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o755).open(&path);
+        file.and_then(|mut file| file.write_all(bytes)).expect("a file in a temporary folder");
+        path
     }
 }
 

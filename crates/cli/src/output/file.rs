@@ -274,13 +274,14 @@ pub fn report_unwritten(path: &Path) {
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
+    use tracewright_testkit::Scratch;
+
     use super::*;
 
     #[test]
     fn only_a_result_that_says_something_leaves_or_replaces_a_file() {
-        let folder = std::env::temp_dir().join(format!("tracewright-output-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        let (new, old) = (folder.join("new"), folder.join("old"));
+        let folder = Scratch::new("output");
+        let (new, old) = (folder.path().join("new"), folder.path().join("old"));
         fs::write(&old, "what was there").unwrap();
         for path in [&new, &old] {
             Output::open(path, Form::Text).unwrap().finish().unwrap();
@@ -293,20 +294,18 @@ mod tests {
             write(path, Form::Text, b"short", false).unwrap();
             assert_eq!(fs::read_to_string(path).unwrap(), "short");
         }
-        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
     fn what_was_there_stays_until_the_new_one_is_complete() {
-        let folder = std::env::temp_dir().join(format!("tracewright-replaced-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        let (old, link) = (folder.join("old"), folder.join("link"));
+        let folder = Scratch::new("replaced");
+        let (old, link) = (folder.path().join("old"), folder.path().join("link"));
         fs::write(&old, "what was there").unwrap();
         fs::set_permissions(&old, Permissions::from_mode(0o640)).unwrap();
         std::os::unix::fs::symlink(&old, &link).unwrap();
         let list = || {
             let mut names: Vec<_> =
-                fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+                fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
             names.sort();
             names
         };
@@ -329,7 +328,6 @@ mod tests {
         assert_eq!(fs::metadata(&old).unwrap().permissions().mode() & 0o777, 0o640);
         assert!(link.is_symlink());
         assert_eq!(list(), ["link", "old"]);
-        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

@@ -1,50 +1,21 @@
 //! `tracewright annotate`: every number beside those of a plain listing of all that ran, and of `stalls`.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
-use crate::run::text;
-use serde_json::Value;
-use tracewright_testkit::qemu::Folder;
-
-fn run(arguments: &[&str]) -> Output {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    Command::new(env!("CARGO_BIN_EXE_tracewright")).args(arguments).current_dir(root).output().unwrap()
-}
-
-/// Runs the command. It must end well.
-fn tracewright(arguments: &[&str]) -> String {
-    let output = run(arguments);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{arguments:?}: {}: {errors}", output.status);
-    String::from_utf8(output.stdout).unwrap()
-}
-
-fn json(arguments: &[&str]) -> Value {
-    serde_json::from_str(&tracewright(arguments)).unwrap()
-}
-
-fn recorded(folder: &Folder, program: &str) -> PathBuf {
-    let capture = folder.path().join(program);
-    let elf = format!("programs/bin/{program}.elf");
-    let options = ["--protocol", "etrace", "--timing", "rocket_like", "--delta", "-o", text(&capture)];
-    tracewright(&[&["record"], &options[..], &[&elf]].concat());
-    capture
-}
+use crate::run::{TIMED, good, json, recorded, root, text, tracewright, values};
+use tracewright_testkit::Scratch;
 
 #[test]
 fn numbers_are_those_of_a_listing() {
-    let folder = Folder::new().unwrap();
-    let capture = recorded(&folder, "args");
+    let folder = Scratch::new("annotate");
+    let capture = recorded(&folder, "args", TIMED);
     // By address: how often it ran, was taken, and where it went.
     let mut ran: HashMap<String, (u64, u64)> = HashMap::new();
     let mut went: HashMap<String, BTreeMap<String, u64>> = HashMap::new();
     let mut calls = 0;
     let mut before: Option<String> = None;
-    let listing = tracewright(&["decode", text(&capture), "--instructions", "--json"]);
-    for line in listing.lines().filter(|line| line.contains("\"kind\":\"instruction\"")) {
-        let row: Value = serde_json::from_str(line).unwrap();
+    let listing = good(&["decode", text(&capture), "--instructions", "--json"]);
+    for row in values(&listing).filter(|row| row["kind"] == "instruction") {
         let address = row["pc"].as_str().unwrap().to_owned();
         if let Some(before) = before.take() {
             *went.entry(before).or_default().entry(address.clone()).or_default() += 1;
@@ -98,13 +69,13 @@ fn numbers_are_those_of_a_listing() {
 
 #[test]
 fn source_and_instructions_are_shown() {
-    let folder = Folder::new().unwrap();
-    let capture = recorded(&folder, "divides");
-    let shown = tracewright(&["annotate", text(&capture), "main", "--src", "programs"]);
+    let folder = Scratch::new("annotate");
+    let capture = recorded(&folder, "divides", TIMED);
+    let shown = good(&["annotate", text(&capture), "main", "--src", "programs"]);
     assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
     assert!(shown.starts_with("main in divides.elf at 0x"), "{shown}");
     assert!(shown.contains("\ndivides.c\n") && shown.contains("long rounds = argc > 1"), "{shown}");
-    let bare = tracewright(&["annotate", text(&capture), "main", "--no-source"]);
+    let bare = good(&["annotate", text(&capture), "main", "--no-source"]);
     assert!(!bare.contains("long rounds = argc > 1"), "{bare}");
     let instructions = |text: &str| text.lines().filter(|line| line.contains("  +0x")).count();
     assert!(instructions(&bare) > 20);
@@ -113,11 +84,11 @@ fn source_and_instructions_are_shown() {
 
 #[test]
 fn unknown_functions_are_said() {
-    let folder = Folder::new().unwrap();
-    let capture = recorded(&folder, "args");
+    let folder = Scratch::new("annotate");
+    let capture = recorded(&folder, "args", TIMED);
     for (name, said) in [("mian", "do you mean main?"), ("print_str", "print_string"), ("zzzzzz", "symbols")]
     {
-        let output = run(&["annotate", text(&capture), name]);
+        let output = tracewright(&["annotate", text(&capture), name]);
         let errors = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2));
         assert!(errors.contains(said), "{name}: {errors}");
@@ -127,12 +98,12 @@ fn unknown_functions_are_said() {
 /// Debug information may name any file of the machine; here it is `./programs/args.c`, which is there.
 #[test]
 fn only_sources_in_folders_that_were_named_are_shown() {
-    let folder = Folder::new().unwrap();
-    let capture = recorded(&folder, "args");
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    let folder = Scratch::new("annotate");
+    let capture = recorded(&folder, "args", TIMED);
+    let root = root().canonicalize().unwrap();
     let source = root.join("programs/args.c");
     let shown = |arguments: &[&str]| {
-        let output = run(&[&["annotate", text(&capture), "main"], arguments].concat());
+        let output = tracewright(&[&["annotate", text(&capture), "main"], arguments].concat());
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{errors}");
         let shown = String::from_utf8_lossy(&output.stdout).contains("u32 checksum = CHECKSUM_START");
@@ -160,9 +131,9 @@ fn only_sources_in_folders_that_were_named_are_shown() {
 
 #[test]
 fn a_mistyped_source_folder_is_an_error() {
-    let folder = Folder::new().unwrap();
-    let capture = recorded(&folder, "args");
-    let output = run(&["annotate", text(&capture), "main", "--src", "/nowhere/src"]);
+    let folder = Scratch::new("annotate");
+    let capture = recorded(&folder, "args", TIMED);
+    let output = tracewright(&["annotate", text(&capture), "main", "--src", "/nowhere/src"]);
     assert_eq!(output.status.code(), Some(2));
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(errors, "tracewright: --src /nowhere/src: No such file or directory (os error 2)\n");
@@ -171,15 +142,15 @@ fn a_mistyped_source_folder_is_an_error() {
 /// Only who asks for cycles is told what is wrong with them, and once.
 #[test]
 fn a_damaged_delta_trace_is_told_once_where_cycles_are_asked_for() {
-    let folder = Folder::new().unwrap();
-    let capture = recorded(&folder, "args");
+    let folder = Scratch::new("annotate");
+    let capture = recorded(&folder, "args", TIMED);
     let delta = capture.join("delta.bin");
     let mut bytes = std::fs::read(&delta).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0x40;
     std::fs::write(&delta, &bytes).unwrap();
     let told = |more: &[&str]| {
-        let output = run(&[&[more[0], text(&capture)], &more[1..]].concat());
+        let output = tracewright(&[&[more[0], text(&capture)], &more[1..]].concat());
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
         (output.status.code(), errors.matches("cycles may be wrong").count(), errors)
     };

@@ -5,8 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::run::{text, tracewright};
-use tracewright_testkit::qemu::Folder;
-use tracewright_testkit::{captures, skip};
+use tracewright_testkit::{Scratch, captures_for};
 
 /// The address of the code, which is its offset in simpleperf's file, too.
 const ADDRESS: u64 = 0x1000;
@@ -68,7 +67,7 @@ fn shifted(expected: &str, by: u64) -> String {
 }
 
 struct Case {
-    here: Folder,
+    here: Scratch,
     list: PathBuf,
     recording: PathBuf,
     expected: String,
@@ -76,17 +75,14 @@ struct Case {
 }
 
 fn case(test: &str) -> Option<Case> {
-    let Some(folder) = captures().map(|captures| captures.join("perf")) else {
-        skip(test, "no shared/captures beside the repository");
-        return None;
-    };
-    let here = Folder::new().unwrap();
+    let Some(folder) = captures_for(test, "perf") else { return None };
+    let here = Scratch::new("autofdo-offsets");
     let mut program = fs::read(folder.join("simpleperf/etm_test_loop")).unwrap();
     let offset = move_code(&mut program);
-    here.write("etm_test_loop", &program).unwrap();
+    here.write("etm_test_loop", &program);
     let mut recording = fs::read(folder.join("simpleperf/perf_etm.data")).unwrap();
     move_mappings(&mut recording, offset);
-    let recording = here.write("perf.data", &recording).unwrap();
+    let recording = here.write("perf.data", &recording);
     let read = |name: &str| fs::read_to_string(folder.join("oracle").join(name)).unwrap();
     let expected = shifted(&read("perf_etm.afdo.txt"), offset - ADDRESS);
     assert!(expected.contains(&format!("\n{offset:x}-")), "{expected}");

@@ -3,37 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::elf;
-use crate::run::{command, stderr, tracewright};
-
-/// A temporary folder, removed at the end.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> Self {
-        static NUMBER: AtomicUsize = AtomicUsize::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("tracewright-captures-{}-{number}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    /// A name in it.
-    fn join(&self, name: &str) -> String {
-        self.0.join(name).to_str().unwrap().to_owned()
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
+use crate::run::{command, root, stderr, tracewright};
+use tracewright_testkit::Scratch;
 
 /// Runs it; it ends with this status, and says all of this.
 #[track_caller]
@@ -91,7 +67,7 @@ fn readers(capture: &str) -> impl Iterator<Item = Vec<&str>> {
 
 #[test]
 fn a_trace_that_was_cut_short_is_told_by_every_verb() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("captures");
     let (run, file) = (scratch.join("run"), scratch.join("run/trace.bin"));
     record(&run, &[], &SMALL);
     readers(&run).for_each(|verb| drop(says(0, &verb, &[])));
@@ -106,7 +82,7 @@ fn a_trace_that_was_cut_short_is_told_by_every_verb() {
 
 #[test]
 fn changed_bytes_are_told_by_who_reads_them() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("captures");
     let (run, file) = (scratch.join("run"), scratch.join("run/trace.bin"));
     record(&run, &[], &SMALL);
     flip(&file, 77);
@@ -118,7 +94,7 @@ fn changed_bytes_are_told_by_who_reads_them() {
 
 #[test]
 fn rings_and_delta_traces_are_checked() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("captures");
     let (ring, delta) = (scratch.join("ring"), scratch.join("delta"));
     record(&ring, &["--ring", "2K"], &SMALL);
     says(0, &["decode", &ring, "--summary"], &[]);
@@ -134,7 +110,7 @@ fn rings_and_delta_traces_are_checked() {
 
 #[test]
 fn captures_without_checksums_are_read_as_before() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("captures");
     let (run, toml) = (scratch.join("run"), scratch.join("run/capture.toml"));
     record(&run, &[], &SMALL);
     let text = fs::read_to_string(&toml).unwrap();
@@ -149,7 +125,7 @@ fn captures_without_checksums_are_read_as_before() {
 
 #[test]
 fn raw_files_that_end_inside_a_message_are_told_by_every_verb() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("captures");
     let (run, raw) = (scratch.join("run"), scratch.join("raw.bin"));
     record(&run, &["--option", "encapsulation=smi"], &SMALL);
     let bytes = fs::read(scratch.join("run/trace.bin")).unwrap();
@@ -189,10 +165,10 @@ fn raw_files_that_end_inside_a_message_are_told_by_every_verb() {
 
 #[test]
 fn a_wrong_program_is_refused_and_nothing_of_it_is_counted() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("captures");
     let (run, elf) = (scratch.join("run"), scratch.join("run/sort.elf"));
     record(&run, &[], &SMALL);
-    fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/bin/hash.elf"), &elf).unwrap();
+    fs::copy(root().join("programs/bin/hash.elf"), &elf).unwrap();
     let left_out = "it is left out, since it may not be what ran";
     let output = says(1, &["profile", &run, "--json"], &["sort.elf: error: has ", left_out]);
     assert!(String::from_utf8_lossy(&output.stdout).contains(r#""instructions":0"#));
@@ -280,7 +256,7 @@ const PROGRAMS: [&[&str]; 20] = [
 fn logs_give_the_same_bytes_as_programs() {
     let mixes: [&[&str]; 3] =
         [&[], &["nocontext=1"], &["context_width=12", "branch_prediction=off", "resync_max=2"]];
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("captures");
     for program in PROGRAMS {
         let (log, elf) = (scratch.join("run.log"), format!("programs/bin/{}.elf", program[0]));
         // Those that run long, with the usual options only.
@@ -300,7 +276,7 @@ fn logs_give_the_same_bytes_as_programs() {
 
 #[test]
 fn traces_of_other_contexts_are_not_equal() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("captures");
     let (run, log) = (scratch.join("run"), scratch.join("run.log"));
     record(&run, &["--log", &log], &SMALL);
     says(0, &["decode", &run, "--check", &log], &[]);
@@ -320,7 +296,7 @@ fn traces_of_other_contexts_are_not_equal() {
 
 #[test]
 fn accesses_are_compared_where_both_have_them() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("captures");
     let traced = |name: &str, program: &[&str]| {
         let (run, log) = (scratch.join(name), scratch.join(&format!("{name}.log")));
         let arguments =
@@ -408,7 +384,7 @@ impl Recording {
 
 #[test]
 fn a_killed_recording_can_be_read_and_says_so() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("captures");
     let run = scratch.join("run");
     Recording::start(&run).kill();
     let cut = "the recording was not finished";
@@ -427,7 +403,7 @@ fn a_killed_recording_can_be_read_and_says_so() {
 /// A loop of which there is next to no trace: what there is, is written long before it is much.
 #[test]
 fn a_killed_recording_of_a_loop_keeps_its_beginning() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("captures");
     let run = scratch.join("run");
     let program = scratch.join("loop.elf");
     // lui t0, 0x80; again: addi t0, t0, -1; bnez t0, again; j .
@@ -449,7 +425,7 @@ fn a_killed_recording_of_a_loop_keeps_its_beginning() {
 
 #[test]
 fn a_folder_takes_one_recording_at_a_time() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("captures");
     let (run, log) = (scratch.join("run"), scratch.join("run.log"));
     says(0, &["record", "-q", "--log", &log, "programs/bin/sort.elf", "--", "1000"], &[]);
     let first = Recording::start(&run);
@@ -466,7 +442,7 @@ fn a_folder_takes_one_recording_at_a_time() {
 
 #[test]
 fn folders_of_others_and_links_are_not_written_to() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("captures");
     let (theirs, link, run) = (scratch.join("theirs"), scratch.join("link"), scratch.join("run"));
     fs::create_dir(&theirs).unwrap();
     fs::write(scratch.join("theirs/trace.bin"), "theirs").unwrap();
@@ -518,7 +494,7 @@ fn folders_of_others_and_links_are_not_written_to() {
 #[test]
 fn captures_know_where_traps_go() {
     for program in ["timer", "tasks", "traps", "recursion"] {
-        let scratch = Scratch::new();
+        let scratch = Scratch::new("captures");
         let (run, log) = (scratch.join("run"), scratch.join("run.log"));
         let elf = format!("programs/bin/{program}.elf");
         let arguments = [

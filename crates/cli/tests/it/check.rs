@@ -4,29 +4,17 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::run::{root, tracewright};
-use crate::support::Scratch;
+use crate::run::{root, stderr, stdout, text as name, tracewright};
 use tracewright_hart::linux::{Linux, Options, Streams};
 use tracewright_hart::{Hart, Retired, Retirements};
 use tracewright_isa::riscv::{Xlen, decode};
-use tracewright_testkit::{captures, skip};
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-fn name(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
+use tracewright_testkit::{Scratch, captures_for, skip};
 
 /// Records a sample program with these options of the encoder.
 fn record(program: &str, options: &[&str]) -> Scratch {
-    static NUMBER: AtomicUsize = AtomicUsize::new(0);
-    let scratch = Scratch::new(&format!("etrace-{program}-{}", NUMBER.fetch_add(1, Ordering::Relaxed)));
+    let scratch = Scratch::new(&format!("etrace-{program}"));
     let elf = format!("programs/bin/{program}.elf");
-    fs::create_dir_all(scratch.path()).unwrap();
     let log = scratch.path().join("run.log");
     let mut arguments =
         vec!["record", "-q", "--protocol", "etrace", "-o", name(scratch.path()), "--log", name(&log)];
@@ -35,7 +23,7 @@ fn record(program: &str, options: &[&str]) -> Scratch {
     }
     arguments.push(&elf);
     let output = tracewright(&arguments);
-    assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
+    assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
     scratch
 }
 
@@ -43,7 +31,7 @@ fn record(program: &str, options: &[&str]) -> Scratch {
 fn check(capture: &Path, log: &Path, more: &[&str]) -> (Option<i32>, String, String) {
     let arguments = [&["decode", name(capture), "--check", name(log)], more].concat();
     let output = tracewright(&arguments);
-    (output.status.code(), text(&output.stdout), text(&output.stderr))
+    (output.status.code(), stdout(&output), stderr(&output))
 }
 
 #[track_caller]
@@ -102,13 +90,13 @@ fn all_threads_tell_the_same() {
                 |jobs| tracewright(&[&["decode", name(capture.path()), "--jobs", jobs], options].concat());
             let one = decode("1");
             // How often the loop turned that some end in is not told, which is said.
-            let status = i32::from(text(&one.stderr).contains(" lower bound"));
-            assert_eq!(one.status.code(), Some(status), "{program} {options:?}: {}", text(&one.stderr));
+            let status = i32::from(stderr(&one).contains(" lower bound"));
+            assert_eq!(one.status.code(), Some(status), "{program} {options:?}: {}", stderr(&one));
             for jobs in ["2", "7"] {
                 let more = decode(jobs);
                 let what = format!("{program} {options:?} --jobs {jobs}");
                 assert_eq!(more.status, one.status, "{what}");
-                assert_eq!(text(&more.stderr), text(&one.stderr), "{what}");
+                assert_eq!(stderr(&more), stderr(&one), "{what}");
                 assert!(more.stdout == one.stdout, "{what}");
             }
         }
@@ -131,7 +119,6 @@ fn several_harts_in_one_stream() {
         }
     }
     let scratch = Scratch::new("etrace-harts");
-    fs::create_dir_all(scratch.path()).unwrap();
     fs::write(scratch.path().join("trace.bin"), both).unwrap();
     let description = |capture: &Scratch| fs::read_to_string(capture.path().join("capture.toml")).unwrap();
     let source = |capture: &Scratch, name: &str| {
@@ -171,7 +158,7 @@ fn several_harts_in_one_stream() {
         // Messages of both are read once; each hart's are those that it has alone.
         let alone = tracewright(&["decode", name(scratch.path()), "--jobs", "1", "--id", id]);
         let of_it = |line: &&str| line.get(10..15) == Some(&*format!(" 0{id}  "));
-        let (all, alone) = (text(&one.stdout), text(&alone.stdout));
+        let (all, alone) = (stdout(&one), stdout(&alone));
         assert!(all.lines().filter(of_it).eq(alone.lines().filter(of_it)), "{program}");
         assert!(alone.lines().filter(of_it).count() > 100, "{program}: {alone}");
     }
@@ -301,7 +288,6 @@ fn a_single_instruction_that_differs_is_found() {
 fn qemus_log_of_the_same_program() {
     const NAME: &str = "qemus_log_of_the_same_program";
     let scratch = Scratch::new("etrace-qemu");
-    fs::create_dir_all(scratch.path()).unwrap();
     let log = scratch.path().join("qemu.log");
     let ran = Command::new("qemu-riscv64")
         .args(["-singlestep", "-d", "exec,nochain", "-D", name(&log), "programs/bin/sort.elf", "200"])
@@ -378,7 +364,7 @@ fn damage_is_told() {
         );
         // The loop that it ends in is told as one of which nobody knows how often it turned, whatever is damaged.
         assert_eq!(one.status.code(), Some(1), "{at}");
-        let told = text(&one.stdout);
+        let told = stdout(&one);
         noticed += usize::from(told.contains("gap 0x") || told.contains("mismatch"));
         let (status, stdout, _) = check(capture.path(), &capture.path().join("run.log"), &[]);
         let parted = status == Some(1) && stdout.starts_with("the trace and the log part");
@@ -392,7 +378,7 @@ fn the_wrong_program_is_noticed() {
     let capture = record("tasks", &[]);
     let output =
         tracewright(&["decode", name(capture.path()), "--image", "programs/bin/timer.elf", "--summary"]);
-    let stderr = text(&output.stderr);
+    let stderr = stderr(&output);
     assert_eq!(output.status.code(), Some(2), "{stderr}");
     assert!(stderr.contains("the program does not explain the trace"), "{stderr}");
 }
@@ -408,7 +394,7 @@ fn wrong_parameters_are_diagnosed() {
         assert!(toml.contains(right), "{toml}");
         fs::write(&file, toml.replace(right, wrong)).unwrap();
         let output = tracewright(&["decode", name(capture.path()), "--summary"]);
-        let stderr = text(&output.stderr);
+        let stderr = stderr(&output);
         let advice = "the first format-3 packet gives an address outside every image";
         assert!(stderr.contains(advice) && stderr.contains("check context_width"), "{wrong}: {stderr}");
         assert_ne!(output.status.code(), Some(0), "{wrong}: {stderr}");
@@ -434,7 +420,7 @@ fn implicit_exceptions_need_their_handlers() {
     let (told, implicit) = (record("timer", &[]), record("timer", &["implicit_exception=on"]));
     // The block after the first trap is its handler's.
     let output = tracewright(&["decode", name(told.path()), "--json", "--jobs", "1"]);
-    let lines = text(&output.stdout);
+    let lines = stdout(&output);
     let mut after = lines.lines().skip_while(|line| !line.contains(r#""kind":"exception""#));
     let block = after.find(|line| line.contains(r#""kind":"block""#)).expect("the timer traps");
     let block: serde_json::Value = serde_json::from_str(block).unwrap();
@@ -462,7 +448,7 @@ fn options_that_are_not_for_it_are_refused() {
         (&["decode", "samples/hello", "--check", name(&log)], "the trace is of an Arm core, the log is not"),
     ] {
         let output = tracewright(arguments);
-        let stderr = text(&output.stderr);
+        let stderr = stderr(&output);
         assert!(output.status.code() == Some(2) && stderr.contains(expected), "{arguments:?}: {stderr}");
     }
 }
@@ -470,37 +456,35 @@ fn options_that_are_not_for_it_are_refused() {
 #[test]
 fn the_demo_can_be_kept() {
     let scratch = Scratch::new("etrace-demo");
-    let dir = name(scratch.path());
-    let output = tracewright(&["demo", "--json", "--keep", dir]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
+    let dir = scratch.path().join("demo");
+    let output = tracewright(&["demo", "--json", "--keep", name(&dir)]);
+    assert!(output.status.success(), "{}", stderr(&output));
     let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(told["equal"], true);
     assert_eq!(told["instructions"], told["compared_instructions"]);
     assert_eq!(told["instructions"], told["decoded_instructions"]);
-    is_equal(scratch.path(), &[]);
+    is_equal(&dir, &[]);
     // It is what `record` makes of the same program.
     let recorded = record("recursion", &[]);
     for name in ["trace.bin", "run.log"] {
-        let [kept, recorded] = [scratch.path(), recorded.path()].map(|dir| fs::read(dir.join(name)).unwrap());
+        let [kept, recorded] = [&dir, recorded.path()].map(|dir| fs::read(dir.join(name)).unwrap());
         assert!(kept == recorded, "{name}");
     }
-    let story = text(&tracewright(&["demo"]).stdout);
+    let story = stdout(&tracewright(&["demo"]));
     assert!(story.lines().count() < 40 && story.lines().all(|line| line.len() <= 80), "{story}");
 }
 
 /// The proxy kernel pages: at the end, what ran is not where it ran.
 #[test]
 fn code_behind_page_tables_is_kept() {
-    let Some(captures) = captures() else {
-        return skip("code_behind_page_tables_is_kept", "no shared captures");
-    };
+    let Some(captures) = captures_for("code_behind_page_tables_is_kept", "") else { return };
     let folder = Scratch::new("pages");
     let (capture, log) = (folder.path().join("capture"), folder.path().join("run.log"));
     let kernel = captures.join("riscv/elf/pk.riscv");
     let (dir, log_name) = (name(&capture), name(&log));
     let recorded =
         tracewright(&["record", "-q", "--protocol", "etrace", "-o", dir, "--log", log_name, name(&kernel)]);
-    assert!(!text(&recorded.stderr).contains("lacks code"), "{}", text(&recorded.stderr));
+    assert!(!stderr(&recorded).contains("lacks code"), "{}", stderr(&recorded));
     let (status, stdout, stderr) = check(&capture, &log, &[]);
     assert!(status == Some(0) && stdout.starts_with("equal: 139"), "{stdout}{stderr}");
 }
@@ -509,11 +493,8 @@ fn code_behind_page_tables_is_kept() {
 #[test]
 fn captures_of_the_reference_model() {
     const NAME: &str = "captures_of_the_reference_model";
-    let Some(captures) = captures().map(|captures| captures.join("riscv")) else {
-        return skip(NAME, "no shared captures");
-    };
+    let Some(captures) = captures_for(NAME, "riscv") else { return };
     let scratch = Scratch::new("etrace-reference");
-    fs::create_dir_all(scratch.path()).unwrap();
     // Spike's boot code: what its retirements begin with.
     let words = [0x297_u32, 0x202_8593, 0xf140_2573, 0x182_b283, 0x2_8067];
     let boot = scratch.path().join("boot.bin");

@@ -1,25 +1,20 @@
 //! `--when`, `--ring` and `--trigger`: what is decoded is what was asked for.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use crate::run::text;
-use tracewright_testkit::qemu::{Folder, Guest, Variant, build};
+use crate::run::{command, root, stderr, stdout, text};
+use tracewright_testkit::Scratch;
+use tracewright_testkit::qemu::{Guest, Variant, build};
 
 fn sample(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/bin").join(name)
+    root().join("programs/bin").join(name)
 }
 
 /// Runs the command; what it says on standard error, and on standard output.
 fn run(arguments: &[&str]) -> (String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_tracewright"))
-        .args(arguments)
-        .env_remove("QEMU_LD_PREFIX")
-        .output()
-        .unwrap();
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{arguments:?}: {told}");
-    (told, String::from_utf8_lossy(&output.stdout).into_owned())
+    let output = command(arguments).env_remove("QEMU_LD_PREFIX").output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+    (stderr(&output), stdout(&output))
 }
 
 /// An instruction: its address, and the symbol that it is in.
@@ -43,7 +38,7 @@ fn instructions(dir: &Path) -> Vec<Instruction> {
 
 /// All instructions of a program, and those that qualify. They have to be among the first, in order.
 fn record(name: &str, when: &str, more: &[&str]) -> (Vec<Instruction>, Vec<Instruction>, String) {
-    let scratch = Folder::new().unwrap();
+    let scratch = Scratch::new("control");
     let program = sample(name);
     let [all, some] = ["all", "some"].map(|name| scratch.path().join(name));
     run(&["record", "--protocol", "etrace", "-o", text(&all), "-q", text(&program), "--", "50"]);
@@ -90,7 +85,7 @@ fn cycles_are_those_of_the_model() {
 
 #[test]
 fn what_never_qualifies_is_said() {
-    let scratch = Folder::new().unwrap();
+    let scratch = Scratch::new("control");
     let (dir, program) = (scratch.path().join("none"), sample("args.elf"));
     for (when, expected) in [
         ("priv = m", "--when \"priv = m\": nothing qualified: none of "),
@@ -106,7 +101,7 @@ fn what_never_qualifies_is_said() {
 /// What is traced while a program runs is what is traced from its log.
 #[test]
 fn logs_give_the_same_trace() {
-    let scratch = Folder::new().unwrap();
+    let scratch = Scratch::new("control");
     let program = sample("tasks.elf");
     let path = |name: &str| scratch.path().join(name);
     for details in ["blocks", "all"] {
@@ -164,7 +159,7 @@ fn logs_give_the_same_trace() {
 /// The ring has the bytes that the whole trace ends with, and where the trigger is.
 #[test]
 fn a_ring_keeps_what_is_around_the_trigger() {
-    let scratch = Folder::new().unwrap();
+    let scratch = Scratch::new("control");
     let program = sample("sort.elf");
     let path = |name: &str| scratch.path().join(name);
     let record = |name: &str, more: &[&str]| {
@@ -201,7 +196,7 @@ fn programs_under_qemu() {
             continue;
         }
         let Some(program) = build(TEST, guest, "unwind", Variant::Pie) else { continue };
-        let scratch = Folder::new().unwrap();
+        let scratch = Scratch::new("control");
         let path = |name: &str| scratch.path().join(name);
         let [live, log, all, some] = ["live", "run.log", "all", "some"].map(path);
         let when = "pc in main";

@@ -6,10 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::run::{root, text};
+use crate::run::{self, ends, good, recorded, root, text, values};
 use serde_json::Value;
-use tracewright_testkit::qemu::Folder;
-use tracewright_testkit::{captures, skip};
+use tracewright_testkit::{Scratch, captures_for, has_programs, skip};
 
 mod inlined;
 
@@ -22,31 +21,8 @@ fn run(program: &str, arguments: &[&str], folder: &Path) -> Output {
     output
 }
 
-fn tracewright(arguments: &[&str]) -> String {
-    let output = run(env!("CARGO_BIN_EXE_tracewright"), arguments, &root());
-    String::from_utf8(output.stdout).unwrap()
-}
-
 fn json(arguments: &[&str]) -> Value {
-    let text = tracewright(&[&["coverage", "--json"], arguments].concat());
-    serde_json::from_str(&text).unwrap()
-}
-
-fn has(program: &str) -> bool {
-    Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
-}
-
-/// The first of these tools that is not here.
-fn missing<'a>(tools: &[&'a str]) -> Option<&'a str> {
-    tools.iter().copied().find(|tool| !has(tool))
-}
-
-/// A program of ours that ran on the hart.
-fn recorded(folder: &Folder, program: &str) -> PathBuf {
-    let capture = folder.path().join(program);
-    let elf = format!("programs/bin/{program}.elf");
-    tracewright(&["record", "--protocol", "etrace", "-o", text(&capture), &elf]);
-    capture
+    run::json(&[&["coverage", "--json"], arguments].concat())
 }
 
 fn part(value: &Value, what: &str) -> (u64, u64) {
@@ -72,11 +48,11 @@ fn totals(printed: &str, what: &str) -> (u64, u64) {
 
 #[test]
 fn genhtml_counts_the_same() {
-    if !has("genhtml") {
-        return skip("genhtml_counts_the_same", "no genhtml (Debian: lcov)");
+    if !has_programs("genhtml_counts_the_same", &["genhtml"]) {
+        return;
     }
-    let folder = Folder::new().unwrap();
-    let (sort, search) = (recorded(&folder, "sort"), recorded(&folder, "search"));
+    let folder = Scratch::new("coverage");
+    let (sort, search) = (recorded(&folder, "sort", &[]), recorded(&folder, "search", &[]));
     for captures in [&[text(&sort)][..], &[text(&sort), text(&search)]] {
         let info = folder.path().join("all.info");
         let ours = json(&[captures, &["--lcov", text(&info)]].concat());
@@ -97,10 +73,10 @@ fn genhtml_counts_the_same() {
 /// What `genhtml` sums up says nothing of single numbers: those of the text must be those of the table.
 #[test]
 fn lcov_has_every_number() {
-    let folder = Folder::new().unwrap();
-    let sort = recorded(&folder, "sort");
+    let folder = Scratch::new("coverage");
+    let sort = recorded(&folder, "sort", &[]);
     let ours = json(&[text(&sort)]);
-    let info = tracewright(&["coverage", text(&sort), "--lcov", "-"]);
+    let info = good(&["coverage", text(&sort), "--lcov", "-"]);
     let mut expected = Vec::new();
     for file in rows(&ours, "files") {
         expected.push(format!("SF:{}", file["file"].as_str().unwrap()));
@@ -185,17 +161,16 @@ fn code_of(program: &str, folder: &Path) -> BTreeMap<(String, String), Code> {
 /// All code of a program in C is counted, once, for the functions that the source tells; a listing of all that was decoded says what ran.
 #[test]
 fn all_code_is_counted() {
-    if let Some(tool) = missing(&["riscv64-linux-gnu-objdump", "llvm-addr2line-19"]) {
-        return skip("all_code_is_counted", &format!("no {tool}"));
+    if !has_programs("all_code_is_counted", &["riscv64-linux-gnu-objdump", "llvm-addr2line-19"]) {
+        return;
     }
-    let folder = Folder::new().unwrap();
-    let capture = recorded(&folder, "args");
+    let folder = Scratch::new("coverage");
+    let capture = recorded(&folder, "args", &[]);
     let program = root().join("programs/bin/args.elf").canonicalize().unwrap();
     let there = code_of(text(&program), folder.path());
-    let decoded = tracewright(&["decode", text(&capture), "--instructions", "--json"]);
+    let decoded = good(&["decode", text(&capture), "--instructions", "--json"]);
     let mut ran: HashMap<u64, u64> = HashMap::new();
-    for line in decoded.lines().filter(|line| line.contains("\"kind\":\"instruction\"")) {
-        let row: Value = serde_json::from_str(line).unwrap();
+    for row in values(&decoded).filter(|row| row["kind"] == "instruction") {
         *ran.entry(hex(&row["pc"])).or_default() += 1;
     }
     let ours = json(&[text(&capture)]);
@@ -232,18 +207,19 @@ fn all_code_is_counted() {
 #[test]
 fn stubs_are_functions() {
     let libraries = Path::new("/usr/riscv64-linux-gnu/lib/ld-linux-riscv64-lp64d.so.1");
-    if let Some(tool) =
-        missing(&["riscv64-linux-gnu-gcc"]).or((!libraries.exists()).then_some("libc for riscv64"))
-    {
-        return skip("stubs_are_functions", &format!("no {tool}"));
+    if !libraries.exists() {
+        return skip("stubs_are_functions", "no libc for riscv64");
     }
-    let folder = Folder::new().unwrap();
+    if !has_programs("stubs_are_functions", &["riscv64-linux-gnu-gcc"]) {
+        return;
+    }
+    let folder = Scratch::new("coverage");
     let source = "#include <stdio.h>\nint main(void) { return puts(\"hello\") < 0; }\n";
     fs::write(folder.path().join("app.c"), source).unwrap();
     run("riscv64-linux-gnu-gcc", &["-g", "-O1", "-o", "app", "app.c"], folder.path());
     let (app, capture) = (folder.path().join("app"), folder.path().join("run"));
     let root = ["--root", "/usr/riscv64-linux-gnu", "-o", text(&capture), text(&app)];
-    tracewright(&[&["record", "-q", "--protocol", "etrace"][..], &root].concat());
+    good(&[&["record", "-q", "--protocol", "etrace"][..], &root].concat());
     let ours = json(&[text(&capture)]);
     let functions = rows(&ours, "files").iter().flat_map(|file| rows(file, "functions_list"));
     let stub = functions.clone().find(|function| function["name"] == "puts@plt");
@@ -260,13 +236,12 @@ fn gcov_counts_the_same() {
     for (arch, amounts) in [("riscv64", ["text", "calls"]), ("aarch64", ["text", "calls"])] {
         let [compiler, gcov] = ["gcc", "gcov"].map(|tool| format!("{arch}-linux-gnu-{tool}"));
         let emulator = format!("qemu-{arch}");
-        if let Some(tool) = [&compiler, &gcov, &emulator].into_iter().find(|tool| !has(tool)) {
-            skip("gcov_counts_the_same", &format!("no {tool}"));
+        if !has_programs("gcov_counts_the_same", &[&compiler, &gcov, &emulator]) {
             continue;
         }
         let source = root().join("programs/qemu/cpu.c").canonicalize().unwrap();
         for what in amounts {
-            let folder = Folder::new().unwrap();
+            let folder = Scratch::new("coverage");
             let path = folder.path();
             run(&compiler, &["-g", "-O0", "-static", text(&source), "-o", "plain"], path);
             run(&compiler, &["-g", "-O0", "-static", "--coverage", text(&source), "-o", "counting"], path);
@@ -279,7 +254,7 @@ fn gcov_counts_the_same() {
             let told = &told["files"][0];
             let capture = path.join("capture");
             let plain = path.join("plain");
-            tracewright(&["record", "--qemu", "-o", text(&capture), text(&plain), "--", what, "1"]);
+            good(&["record", "--qemu", "-o", text(&capture), text(&plain), "--", what, "1"]);
             let ours = json(&[text(&capture), "--file", "cpu.c"]);
             compare(told, &rows(&ours, "files")[0], &fs::read_to_string(&source).unwrap(), arch);
         }
@@ -318,7 +293,7 @@ fn compare(told: &Value, ours: &Value, source: &str, arch: &str) {
 #[test]
 fn the_expected_edges_are_covered() {
     let test = "the_expected_edges_are_covered";
-    let Some(captures) = captures() else { return skip(test, "no shared captures") };
+    let Some(captures) = captures_for(test, "") else { return };
     let process = captures.join("process");
     let told = fs::read_to_string(process.join("elf/expected_edge_coverage.out")).unwrap();
     let number = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).unwrap();
@@ -347,9 +322,9 @@ fn the_expected_edges_are_covered() {
         let outcomes: BTreeMap<_, _> = outcomes.collect();
         // Blocks one after another, and where each ends.
         let base = number(words[1]);
-        let decoded = tracewright(&[&["decode", text(&capture), "--json"], &options[..]].concat());
+        let decoded = good(&[&["decode", text(&capture), "--json"], &options[..]].concat());
         let (mut went, mut lasts, mut before) = (BTreeSet::new(), HashMap::new(), None);
-        for row in decoded.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+        for row in values(&decoded) {
             if row["kind"] != "block" {
                 continue;
             }
@@ -373,8 +348,8 @@ fn the_expected_edges_are_covered() {
 
 #[test]
 fn minimums_are_kept() {
-    let folder = Folder::new().unwrap();
-    let capture = recorded(&folder, "args");
+    let folder = Scratch::new("coverage");
+    let capture = recorded(&folder, "args", &[]);
     let (ran, all) = part(&json(&[text(&capture)])["sources"], "lines");
     let percent = 100.0 * ran as f64 / all as f64;
     assert!(ran < all && ran > 0);
@@ -384,21 +359,17 @@ fn minimums_are_kept() {
         (100.0, 3, "--min-branches"),
         (1.0, 0, "--min-functions"),
     ] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tracewright"));
-        let least = least.to_string();
-        let output = command.args(["coverage", text(&capture), option, &least]).output().unwrap();
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(status), "{option} {least}: {errors}");
+        let (_, errors) = ends(status, &["coverage", text(&capture), option, &least.to_string()]);
         assert_eq!(errors.contains("is less than"), status == 3, "{errors}");
     }
 }
 
 #[test]
 fn tables_fit_the_screen_and_add_up() {
-    let folder = Folder::new().unwrap();
-    let capture = recorded(&folder, "search");
+    let folder = Scratch::new("coverage");
+    let capture = recorded(&folder, "search", &[]);
     for options in [&[][..], &["--missing"], &["--file", "search.c"], &["--function", "horspool"]] {
-        let table = tracewright(&[&["coverage", text(&capture)], options].concat());
+        let table = good(&[&["coverage", text(&capture)], options].concat());
         let widest = table.lines().map(|line| line.chars().count()).max().unwrap();
         assert!(widest <= 80, "{widest}: {table}");
         assert!(table.lines().count() > 3, "{options:?}: {table}");

@@ -3,28 +3,13 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::run::text;
+use crate::run::{TIMED, ends, good, json, recorded, text, values};
 use serde_json::Value;
-use tracewright_testkit::qemu::Folder;
-use tracewright_testkit::skip;
+use tracewright_testkit::{Scratch, has_programs, skip};
 
 type Row = BTreeMap<String, String>;
-
-fn tracewright(arguments: &[&str]) -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let output =
-        Command::new(env!("CARGO_BIN_EXE_tracewright")).args(arguments).current_dir(root).output().unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{arguments:?}: {}: {errors}", output.status);
-    String::from_utf8(output.stdout).unwrap()
-}
-
-fn json(arguments: &[&str]) -> Value {
-    serde_json::from_str(&tracewright(arguments)).unwrap()
-}
 
 /// What Python reads, strictly.
 const READER: &str = "\
@@ -79,29 +64,13 @@ fn assert_same(what: &str, rows: &[Row], expected: &Value, columns: &[&str]) {
     }
 }
 
-fn has_python(test: &str) -> bool {
-    let found = Command::new("python3").arg("--version").output().is_ok();
-    if !found {
-        skip(test, "no python3");
-    }
-    found
-}
-
-/// Records a program of ours, or one that was compiled.
-fn recorded(folder: &Folder, program: &str) -> PathBuf {
-    let capture = folder.path().join("run");
-    let options = ["--protocol", "etrace", "--timing", "rocket_like", "--delta", "-o", text(&capture)];
-    tracewright(&[&["record", "-q"], &options[..], &[program]].concat());
-    capture
-}
-
 fn rows(capture: &str, rows: &str) -> Vec<Row> {
-    read(&tracewright(&["profile", capture, "--format", "csv", "--rows", rows]))
+    read(&good(&["profile", capture, "--format", "csv", "--rows", rows]))
 }
 
 /// The same with all that is known in order.
 fn ordered(capture: &str, rows: &str) -> Vec<Row> {
-    read(&tracewright(&["profile", capture, "--format", "csv", "--rows", rows, "--calls"]))
+    read(&good(&["profile", capture, "--format", "csv", "--rows", rows, "--calls"]))
 }
 
 fn number(row: &Row, column: &str) -> u64 {
@@ -127,11 +96,11 @@ int main()
 #[test]
 fn tables_are_those_of_json() {
     let test = "tables_are_those_of_json";
-    if !has_python(test) {
+    if !has_programs(test, &["python3"]) {
         return;
     }
-    let folder = Folder::new().unwrap();
-    let source = folder.write("names.cc", NAMES.as_bytes()).unwrap();
+    let folder = Scratch::new("csv");
+    let source = folder.write("names.cc", NAMES.as_bytes());
     let program = folder.path().join("names");
     let compiled = Command::new("riscv64-linux-gnu-g++")
         .args(["-O1", "-g", "-static", "-o", text(&program), text(&source)])
@@ -144,8 +113,8 @@ fn tables_are_those_of_json() {
         }
     };
     for program in programs {
-        let folder = Folder::new().unwrap();
-        let capture = recorded(&folder, program);
+        let folder = Scratch::new("csv");
+        let capture = recorded(&folder, program, TIMED);
         let capture = text(&capture);
         let all = json(&["profile", capture, "--calls", "--json"]);
         let functions = ordered(capture, "functions");
@@ -189,15 +158,15 @@ fn tables_are_those_of_json() {
 /// Blocks and edges, beside each block and each instruction that is decoded; also of profiles that were kept, whole and in part.
 #[test]
 fn blocks_and_edges_are_those_decoded() {
-    if !has_python("blocks_and_edges_are_those_decoded") {
+    if !has_programs("blocks_and_edges_are_those_decoded", &["python3"]) {
         return;
     }
-    let folder = Folder::new().unwrap();
-    let capture = recorded(&folder, "programs/bin/args.elf");
+    let folder = Scratch::new("csv");
+    let capture = recorded(&folder, "args", TIMED);
     let capture = text(&capture);
     let decoded = |more: &[&str], kind: &str, address: &str| -> Vec<String> {
-        let listing = tracewright(&[&["decode", capture, "--json"], more].concat());
-        let elements = listing.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let listing = good(&[&["decode", capture, "--json"], more].concat());
+        let elements = values(&listing);
         let wanted = elements.filter(|element| element["kind"] == kind);
         wanted.map(|element| cell(&element[address])).collect()
     };
@@ -214,7 +183,7 @@ fn blocks_and_edges_are_those_decoded() {
     }
     assert!(blocks.len() > 20 && edges.len() > 20);
     let kept = folder.path().join("kept");
-    tracewright(&["profile", capture, "--format", "tracewright", "-o", text(&kept)]);
+    good(&["profile", capture, "--format", "tracewright", "-o", text(&kept)]);
     for of in [capture, text(&kept)] {
         let mut told: BTreeMap<String, u64> = BTreeMap::new();
         for row in rows(of, "blocks") {
@@ -235,16 +204,8 @@ fn blocks_and_edges_are_those_decoded() {
         assert_eq!(runs, expected);
     }
     let all = rows(text(&kept), "blocks");
-    let part = read(&tracewright(&[
-        "profile",
-        text(&kept),
-        "--format",
-        "csv",
-        "--rows",
-        "blocks",
-        "--function",
-        "main",
-    ]));
+    let part =
+        read(&good(&["profile", text(&kept), "--format", "csv", "--rows", "blocks", "--function", "main"]));
     let expected: Vec<_> = all.into_iter().filter(|row| row["function"] == "main").collect();
     assert!(!expected.is_empty());
     assert_eq!(part, expected);
@@ -257,25 +218,20 @@ fn blocks_and_edges_are_those_decoded() {
     };
     assert_eq!(own(&functions), own(&of_capture));
     assert!(functions.iter().all(|row| row["inclusive_instructions"].is_empty() && row["cycles"].is_empty()));
-    let output = Command::new(env!("CARGO_BIN_EXE_tracewright"))
-        .args(["profile", text(&kept), "--format", "csv", "--rows", "events"])
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2));
+    let (_, said) = ends(2, &["profile", text(&kept), "--format", "csv", "--rows", "events"]);
     assert!(said.contains("does not tell in which order things ran: choose other --rows"), "{said}");
 }
 
 #[test]
 fn coverage_and_differences_are_those_of_json() {
-    if !has_python("coverage_and_differences_are_those_of_json") {
+    if !has_programs("coverage_and_differences_are_those_of_json", &["python3"]) {
         return;
     }
-    let folder = Folder::new().unwrap();
-    let capture = recorded(&folder, "programs/bin/hash.elf");
+    let folder = Scratch::new("csv");
+    let capture = recorded(&folder, "hash", TIMED);
     let capture = text(&capture);
     let all = json(&["coverage", capture, "--json"]);
-    let told = read(&tracewright(&["coverage", capture, "--csv"]));
+    let told = read(&good(&["coverage", capture, "--csv"]));
     let mut at = told.iter();
     for file in all["files"].as_array().unwrap() {
         for function in file["functions_list"].as_array().unwrap() {
@@ -294,9 +250,9 @@ fn coverage_and_differences_are_those_of_json() {
     let part = folder.path().join("part");
     let half = fs::metadata(folder.path().join("run/trace.bin")).unwrap().len() / 2;
     let to = half.to_string();
-    tracewright(&["profile", capture, "--format", "tracewright", "--to", &to, "-o", text(&part)]);
+    good(&["profile", capture, "--format", "tracewright", "--to", &to, "-o", text(&part)]);
     let all = json(&["diff", text(&part), capture, "--json"]);
-    let told = read(&tracewright(&["diff", text(&part), capture, "--csv"]));
+    let told = read(&good(&["diff", text(&part), capture, "--csv"]));
     let expected = [("function", "functions", "instructions"), ("branch", "branches", "ran")];
     let mut at = told.iter();
     for (kind, list, count) in expected {

@@ -2,9 +2,9 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 
+use crate::run::{piped, root, stderr, stdout, tracewright};
 use tracewright_testkit::Rng;
 
 const SOURCES: [&str; 4] = [
@@ -15,11 +15,7 @@ const SOURCES: [&str; 4] = [
 ];
 
 fn sample() -> Vec<u8> {
-    fs::read(sample_dir().join("buffer_0.bin")).unwrap()
-}
-
-fn sample_dir() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples/two-cores")
+    fs::read(root().join("samples/two-cores/buffer_0.bin")).unwrap()
 }
 
 /// Runs a verb on trace bytes given by standard input.
@@ -28,29 +24,18 @@ fn run(verb: &str, format: &str, bytes: &[u8]) -> Output {
 }
 
 fn run_with(args: &[&str], bytes: &[u8]) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_tracewright"))
-        .args(args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = piped(args);
     // It may have seen enough before all is written.
     let _ = child.stdin.take().unwrap().write_all(bytes);
     child.wait_with_output().unwrap()
-}
-
-fn text(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
 }
 
 #[test]
 fn good_bytes_by_pipe_are_good() {
     let output = run("packets", "coresight", &sample());
     assert_eq!(output.status.code(), Some(0));
-    let listed =
-        Command::new(env!("CARGO_BIN_EXE_tracewright")).arg("packets").arg(sample_dir()).output().unwrap();
-    assert_eq!(text(&output), text(&listed));
+    let listed = tracewright(&["packets", "samples/two-cores"]);
+    assert_eq!(stdout(&output), stdout(&listed));
 }
 
 #[test]
@@ -58,7 +43,7 @@ fn a_truncated_file_says_where_it_ends() {
     let bytes = sample();
     let output = run("packets", "coresight", &bytes[..bytes.len() - 5]);
     assert_eq!(output.status.code(), Some(1));
-    let last = text(&output);
+    let last = stdout(&output);
     assert!(last.contains("Lost: 11 bytes, input ends inside a frame"), "{last}");
 }
 
@@ -69,7 +54,7 @@ fn a_bad_frame_costs_what_comes_before_the_next_sync() {
     bytes[64] = 0xff;
     let output = run("packets", "coresight", &bytes);
     assert_eq!(output.status.code(), Some(1));
-    let text = text(&output);
+    let text = stdout(&output);
     assert!(text.contains("0x40  --"), "{text}");
     assert!(text.contains("source ID 0x7f inside a frame"), "{text}");
     assert!(text.contains("Not Synchronised"), "{text}");
@@ -83,9 +68,9 @@ fn a_perf_barrier_separates_two_recordings() {
     bytes.extend([0xff, 0xff, 0xff, 0x7f].repeat(4));
     bytes.extend(sample());
     let output = run("packets", "coresight", &bytes);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
-    assert_eq!(text(&output).matches("A-Sync\n").count(), 6);
-    assert!(text(&output).contains("0x100  --                     Barrier"), "{}", text(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
+    assert_eq!(stdout(&output).matches("A-Sync\n").count(), 6);
+    assert!(stdout(&output).contains("0x100  --                     Barrier"), "{}", stdout(&output));
 }
 
 #[test]
@@ -95,7 +80,7 @@ fn the_wrong_format_is_told() {
     bytes.extend(sample());
     let output = run("packets", "coresight", &bytes);
     assert_eq!(output.status.code(), Some(1));
-    let words = text(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("the input seems to be a stream with syncs"), "{words}");
     assert_eq!(run("packets", "fsync", &bytes).status.code(), Some(0));
 }
@@ -113,7 +98,7 @@ fn nothing_panics() {
         for format in ["coresight", "fsync", "hsync", "dstream"] {
             for verb in ["packets", "stats"] {
                 let output = run(verb, format, &bytes);
-                let stderr = String::from_utf8_lossy(&output.stderr);
+                let stderr = stderr(&output);
                 assert!(matches!(output.status.code(), Some(0 | 1)), "round {round} {format}: {stderr}");
             }
         }
@@ -122,21 +107,14 @@ fn nothing_panics() {
 
 #[test]
 fn a_closed_pipe_is_quiet() {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_tracewright"))
-        .args(["packets", "-", "--packing", "coresight"])
-        .args(SOURCES)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = piped(&[&["packets", "-", "--packing", "coresight"][..], &SOURCES].concat());
     drop(child.stdout.take());
     let mut stdin = child.stdin.take().unwrap();
     // Enough output that it must notice; it may stop reading before we stop writing.
     let _ = (0..2000).try_for_each(|_| stdin.write_all(&sample()));
     drop(stdin);
     let output = child.wait_with_output().unwrap();
-    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(0), ""));
+    assert_eq!((output.status.code(), &stderr(&output)[..]), (Some(0), ""));
 }
 
 /// An A-Sync and a Trace Info, then `rest`.
@@ -159,16 +137,16 @@ fn run_source(bytes: &[u8], more: &[&str]) -> Output {
 fn what_is_unfinished_at_the_end_has_its_offset() {
     let output = run_source(&stream(&[0xf7, 0xf7, 0x9a, 0x01]), &[]);
     assert_eq!(output.status.code(), Some(0));
-    assert!(text(&output).contains("0x10  22  9a 01"), "{}", text(&output));
+    assert!(stdout(&output).contains("0x10  22  9a 01"), "{}", stdout(&output));
     let output = run_source(&stream(&[0xf7, 0x08, 0x11, 0x11, 0x11, 0, 0, 0]), &[]);
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        text(&output).contains("0x10  22                     Not Synchronised: 6 bytes skipped"),
+        stdout(&output).contains("0x10  22                     Not Synchronised: 6 bytes skipped"),
         "{}",
-        text(&output)
+        stdout(&output)
     );
     let output = run_source(&stream(&[0xf7, 0xf7, 0x9a, 0x01]), &["--style", "opencsd"]);
-    assert!(text(&output).contains("Idx:16; ID:0; [0x9a 0x01 ];\tI_INCOMPLETE_EOT"), "{}", text(&output));
+    assert!(stdout(&output).contains("Idx:16; ID:0; [0x9a 0x01 ];\tI_INCOMPLETE_EOT"), "{}", stdout(&output));
 }
 
 #[test]

@@ -6,9 +6,9 @@ use std::fs;
 use std::ops::Range;
 use std::process::Command;
 
-use support::{Scratch, Source, decode, frames, write_snapshot};
+use support::{Source, decode, frames, write_snapshot};
 use tracewright_input::Packing;
-use tracewright_testkit::{Rng, program};
+use tracewright_testkit::{Rng, Scratch, program};
 
 /// What is printed: file offset and the rest of the line.
 type Lines = Vec<(u64, String)>;

@@ -1,8 +1,9 @@
 //! `--delta`: the delta trace beside an E-Trace tells the cycle of each instruction that is traced.
 
 use crate::support::delta as support;
+use tracewright_testkit::Scratch;
 
-use support::{Listed, Place, listed, number, starts, stderr, told, tracewright};
+use support::{Listed, delta_bytes, listed, number, record, starts, stderr, told, tracewright};
 use tracewright_delta::{Cycles, Item, Stamp, Why};
 use tracewright_input::Capture;
 use tracewright_testkit::qemu::{Guest, Variant, build};
@@ -35,9 +36,9 @@ fn check_syncs(items: &[Item], listed: &Listed) {
 }
 
 /// For each packet that synchronises there is a sync with its time and address.
-fn check_starts(place: &Place, least: usize) {
-    let bytes = place.delta();
-    let starts = starts(&place.path("run"));
+fn check_starts(place: &Scratch, least: usize) {
+    let bytes = delta_bytes(place);
+    let starts = starts(&place.join("run"));
     assert!(starts.len() >= least, "{} starts", starts.len());
     let mut cycles = Cycles::new(&bytes);
     for (time, address) in starts {
@@ -78,10 +79,10 @@ fn threads_are_one_stream() {
 
 /// Records a program; the delta trace has all that the listing has.
 fn check_whole(program: &str, model: &str, format: &str) -> serde_json::Value {
-    let place = Place::new();
-    let listing = place.path("listing");
-    let summary = place.record(program, &["--timing", model, "--delta", "--listing", &listing]);
-    let items = told(&place.delta());
+    let place = Scratch::new("delta");
+    let listing = place.join("listing");
+    let summary = record(&place, program, &["--timing", model, "--delta", "--listing", &listing]);
+    let items = told(&delta_bytes(&place));
     let listed = listed(&listing);
     assert_eq!(number(&summary, "instructions"), listed.cycles.len() as u64, "{program}");
     assert_eq!(cycles(&items), listed.cycles, "{program} {model}");
@@ -93,7 +94,7 @@ fn check_whole(program: &str, model: &str, format: &str) -> serde_json::Value {
     assert_eq!(items.iter().filter(|item| matches!(item, Item::Off { .. })).count(), 1, "{program}");
     let delta = &summary["delta"];
     assert_eq!(delta["format"], format, "{program} {model}");
-    assert_eq!(number(delta, "bytes"), place.delta().len() as u64);
+    assert_eq!(number(delta, "bytes"), delta_bytes(&place).len() as u64);
     assert_eq!(number(delta, "instructions"), off.retired);
     let bits = 8.0 * number(delta, "bytes") as f64 / off.retired as f64;
     assert!((delta["bits_per_instruction"].as_f64().unwrap() - bits).abs() < 1e-9);
@@ -114,18 +115,18 @@ fn whoever_lost_packets_finds_the_place_again() {
         ("tasks", "dual_issue", 100, &["--option", "data=address,value", "--option", "resync_max=1"]),
         ("timer", "rocket_like", 10, &["--option", "encapsulation=smi", "--option", "branch_prediction=off"]),
     ] {
-        let place = Place::new();
-        place.record(program, &[&["--timing", model, "--delta"], more].concat());
+        let place = Scratch::new("delta");
+        record(&place, program, &[&["--timing", model, "--delta"], more].concat());
         check_starts(&place, least);
     }
     // Formats that forget something know it where they synchronise.
     for spec in ["--delta=abc,amortise=4", "--delta=abc", "--delta=de,code=delta,d=elias"] {
-        let place = Place::new();
+        let place = Scratch::new("delta");
         let how = ["--timing", "dual_issue", spec, "--option", "resync_max=2"];
-        place.record("jumps", &how);
-        let bytes = place.delta();
+        record(&place, "jumps", &how);
+        let bytes = delta_bytes(&place);
         let mut cycles = Cycles::new(&bytes);
-        let starts = starts(&place.path("run"));
+        let starts = starts(&place.join("run"));
         assert!(starts.len() > 100);
         for (time, address) in starts {
             assert!(cycles.seek(time, address), "{spec}: cycle {time}, address {address:#x}");
@@ -137,21 +138,21 @@ fn whoever_lost_packets_finds_the_place_again() {
 /// Without times in the trace, syncs have its addresses all the same.
 #[test]
 fn times_are_sent_unless_an_option_says_otherwise() {
-    let place = Place::new();
-    place.record("traps32", &["--timing", "tiny", "--delta", "--option", "notime=true"]);
-    let starts = starts(&place.path("run"));
+    let place = Scratch::new("delta");
+    record(&place, "traps32", &["--timing", "tiny", "--delta", "--option", "notime=true"]);
+    let starts = starts(&place.join("run"));
     assert!(starts.len() > 60 && starts.iter().all(|(time, _)| *time == 0));
-    let items = told(&place.delta());
+    let items = told(&delta_bytes(&place));
     let mut syncs = items.iter().filter_map(|item| match item {
         Item::Sync { sync, .. } => Some(sync.address),
         _ => None,
     });
     assert!(starts.iter().all(|(_, address)| syncs.any(|sync| sync == *address)));
     // Who does not ask for delta trace gets no times.
-    let place = Place::new();
-    place.record("args", &["--timing", "tiny"]);
-    assert!(support::starts(&place.path("run")).iter().all(|(time, _)| *time == 0));
-    assert!(!std::fs::exists(place.path("run/delta.bin")).unwrap());
+    let place = Scratch::new("delta");
+    record(&place, "args", &["--timing", "tiny"]);
+    assert!(support::starts(&place.join("run")).iter().all(|(time, _)| *time == 0));
+    assert!(!std::fs::exists(place.join("run/delta.bin")).unwrap());
 }
 
 /// What is not traced is in neither trace.
@@ -165,12 +166,12 @@ fn only_what_qualifies_is_told() {
         ("cycle in 5000..5400", "tiny"),
         ("pc in next_random", "tiny"),
     ] {
-        let place = Place::new();
-        let listing = place.path("listing");
+        let place = Scratch::new("delta");
+        let listing = place.join("listing");
         let how = ["--timing", model, "--delta", "--listing", &listing, "--when", when];
-        let summary = place.record("sort", &[&how[..], &["--max-instructions", "60000"]].concat());
+        let summary = record(&place, "sort", &[&how[..], &["--max-instructions", "60000"]].concat());
         let listed = listed(&listing);
-        let items = told(&place.delta());
+        let items = told(&delta_bytes(&place));
         let traced = number(&summary, "traced_instructions");
         assert!(traced > 0 && traced < listed.cycles.len() as u64, "{when}: {traced}");
         let cycles = cycles(&items);
@@ -210,12 +211,12 @@ fn only_what_qualifies_is_told() {
 #[test]
 fn rings_keep_the_newest() {
     for (ring, trigger) in [("256", None), ("4K", None), ("2K", Some("pc in next_random")), ("1M", None)] {
-        let place = Place::new();
+        let place = Scratch::new("delta");
         let mut how = vec!["--timing", "dual_issue", "--delta", "--ring", ring];
         how.extend(trigger.iter().flat_map(|text| ["--trigger", text]));
         how.extend(["--max-instructions", "400000"]);
-        let summary = place.record("sort", &how);
-        let bytes = place.delta();
+        let summary = record(&place, "sort", &how);
+        let bytes = delta_bytes(&place);
         let delta = &summary["delta"];
         assert_eq!(number(delta, "kept_bytes"), bytes.len() as u64, "{ring}");
         let is_cut = number(delta, "bytes") > bytes.len() as u64;
@@ -233,7 +234,7 @@ fn rings_keep_the_newest() {
         let Item::Sync { sync, .. } = first else { panic!("{ring}: {first}") };
         assert!(rest.iter().all(|item| !matches!(item, Item::Lost(_))), "{ring}");
         assert!(matches!(rest.last(), Some(Item::Off { .. })), "{ring}");
-        let starts = starts(&place.path("run"));
+        let starts = starts(&place.join("run"));
         let mut cycles = Cycles::new(&bytes);
         let mut found = 0;
         for (time, address) in starts.iter().filter(|(time, _)| *time >= sync.cycle) {
@@ -247,12 +248,12 @@ fn rings_keep_the_newest() {
 /// Each trace has a port, both of the same rate and size, and each is told of.
 #[test]
 fn delta_trace_has_a_port_of_its_own() {
-    let place = Place::new();
+    let place = Scratch::new("delta");
     let run = |more: &[&str]| {
-        place.record("jumps", &[&["--timing", "dual_issue", "--delta", "--port", "2"], more].concat())
+        record(&place, "jumps", &[&["--timing", "dual_issue", "--delta", "--port", "2"], more].concat())
     };
     let whole = run(&[]);
-    let bytes = place.delta();
+    let bytes = delta_bytes(&place);
     let port = &whole["delta"]["port"];
     assert_eq!(number(port, "bits"), 8 * bytes.len() as u64);
     assert_eq!(number(port, "cycles"), number(&whole, "cycles"));
@@ -265,7 +266,7 @@ fn delta_trace_has_a_port_of_its_own() {
         let enough = sized(smallest, when_full);
         let buffer = &enough["delta"]["port"]["buffer"];
         assert_eq!((number(buffer, "losses"), number(buffer, "stall_cycles")), (0, 0), "{when_full}");
-        assert!(place.delta() == bytes, "{when_full}");
+        assert!(delta_bytes(&place) == bytes, "{when_full}");
         let less = sized(smallest - 1, when_full);
         let buffer = &less["delta"]["port"]["buffer"];
         assert!(number(buffer, "losses") + number(buffer, "stall_cycles") > 0, "{when_full}");
@@ -275,7 +276,7 @@ fn delta_trace_has_a_port_of_its_own() {
     let lost = sized(1000, "drop");
     let buffer = &lost["delta"]["port"]["buffer"];
     let (mut told, mut losses) = (0, 0);
-    for item in support::told(&place.delta()) {
+    for item in support::told(&delta_bytes(&place)) {
         match item {
             Item::Run(run) => told += run.retired(),
             Item::Lost(lost) if lost.why == Why::Overflow => losses += 1,
@@ -289,11 +290,13 @@ fn delta_trace_has_a_port_of_its_own() {
 
     let waited = sized(1000, "stall");
     let stalls = number(&waited["delta"]["port"]["buffer"], "stall_cycles");
-    let Some(Item::Off { off, .. }) = support::told(&place.delta()).last().copied() else { panic!("no end") };
+    let Some(Item::Off { off, .. }) = support::told(&delta_bytes(&place)).last().copied() else {
+        panic!("no end")
+    };
     assert!(stalls > 1000 && off.cycle > number(&waited, "cycles") + stalls / 2, "{off:?} {stalls}");
     check_starts(&place, 4);
 
-    let (dir, program) = (place.path("run"), "programs/bin/args.elf");
+    let (dir, program) = (place.join("run"), "programs/bin/args.elf");
     let how =
         ["record", "--protocol", "etrace", "--timing", "tiny", "--delta", "--port", "1/4", "--buffer", "60B"];
     let output = tracewright(&[&how[..], &["--when-full", "drop", "-o", &dir, program]].concat());
@@ -313,22 +316,21 @@ fn delta_trace_has_a_port_of_its_own() {
 fn logs_give_the_same_delta_trace() {
     for (program, model) in [("args", "rocket_like"), ("traps", "dual_issue"), ("semihosting32", "cva6_like")]
     {
-        let place = Place::new();
-        let log = place.path("run.log");
-        place.record(program, &["--timing", model, "--delta", "--log", &log, "--details", "all"]);
-        let bytes = place.delta();
-        let summary = place.path("encoded.json");
+        let place = Scratch::new("delta");
+        let log = place.join("run.log");
+        record(&place, program, &["--timing", model, "--delta", "--log", &log, "--details", "all"]);
+        let bytes = delta_bytes(&place);
+        let summary = place.join("encoded.json");
         let elf = format!("programs/bin/{program}.elf");
         for how in [
             &["encode", &log, "--image", &elf][..],
             &["record", "--protocol", "etrace", "--from", &log, &elf],
         ] {
-            let (dir, more) = (place.path("run"), ["-q", "--delta", "--summary", &summary]);
+            let (dir, more) = (place.join("run"), ["-q", "--delta", "--summary", &summary]);
             let output = tracewright(&[how, &["-o", &dir], &more].concat());
             assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()), "{how:?}");
-            assert!(place.delta() == bytes, "{program} {model} {how:?}");
-            let summary: serde_json::Value =
-                serde_json::from_slice(&std::fs::read(&summary).unwrap()).unwrap();
+            assert!(delta_bytes(&place) == bytes, "{program} {model} {how:?}");
+            let summary = crate::run::value(&summary);
             assert_eq!(number(&summary["delta"], "bytes"), bytes.len() as u64);
         }
     }
@@ -342,17 +344,17 @@ fn line(cycle: u64, pc: u64, bits: u32) -> String {
 #[test]
 fn logs_of_others_have_cycles_too() {
     let (nop, jump) = (0x0000_0013, 0x0000_0067);
-    let place = Place::new();
+    let place = Scratch::new("delta");
     let encode = |text: &str, spec: &str| {
-        std::fs::write(place.path("cva6.log"), text).unwrap();
-        tracewright(&["encode", &place.path("cva6.log"), "-o", &place.path("run"), spec])
+        std::fs::write(place.join("cva6.log"), text).unwrap();
+        tracewright(&["encode", &place.join("cva6.log"), "-o", &place.join("run"), spec])
     };
     // Two retire in cycle 12; then something is missing: what was told ends there.
     let steps = [(10, 0x1000), (11, 0x1004), (12, 0x1008), (12, 0x100c), (20, 0x2000), (22, 0x2004)];
     let text: String = steps.iter().map(|&(cycle, pc)| line(cycle, pc, nop)).collect();
     let output = encode(&text, "--delta");
     assert!(output.status.success(), "{}", stderr(&output));
-    let items = told(&place.delta());
+    let items = told(&delta_bytes(&place));
     assert_eq!(cycles(&items), [10, 11, 12, 12, 20, 22]);
     let offs = items.iter().filter_map(|item| match item {
         Item::Off { off, .. } => Some((off.cycle, off.retired)),
@@ -372,7 +374,7 @@ fn logs_of_others_have_cycles_too() {
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     let expected = "delta.bin: ends there: an instruction retired in cycle 9, before the last one";
     assert!(stderr(&output).contains(expected), "{}", stderr(&output));
-    assert_eq!(cycles(&told(&place.delta())), [10]);
+    assert_eq!(cycles(&told(&delta_bytes(&place))), [10]);
 
     // Without cycles there is no delta trace.
     let output = encode("core   0: 0x0000000080000000 (0x00000013) nop\n", "--delta");
@@ -385,16 +387,16 @@ fn logs_of_others_have_cycles_too() {
 /// Without the file, or with a part of it, all else is there.
 #[test]
 fn a_capture_without_its_delta_trace_opens() {
-    let place = Place::new();
-    place.record("args", &["--timing", "tiny", "--delta"]);
-    let (dir, file) = (place.path("run"), place.path("run/delta.bin"));
+    let place = Scratch::new("delta");
+    record(&place, "args", &["--timing", "tiny", "--delta"]);
+    let (dir, file) = (place.join("run"), place.join("run/delta.bin"));
     let info = |expected_status: i32| {
         let output = tracewright(&["info", &dir, "--json"]);
         assert_eq!(output.status.code(), Some(expected_status), "{}", stderr(&output));
         let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
         (json["sources"][0]["delta"].clone(), stderr(&output))
     };
-    let bytes = place.delta();
+    let bytes = delta_bytes(&place);
     let (delta, _) = info(0);
     assert_eq!((number(&delta, "bytes"), &delta["format"]), (bytes.len() as u64, &"ac".into()));
     let text = tracewright(&["info", &dir]).stdout;

@@ -7,7 +7,10 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use tracewright_testkit::{captures, skip};
+use crate::run::command;
+use crate::support::opencsd::{
+    CHECKED, ETE, ETM4, LARGEST, PACKETS, assert_none_is_forgotten, capture, each, unpack,
+};
 
 const ELEMENT: &[u8] = b"OCSD_GEN_TRC_ELEM_";
 
@@ -57,9 +60,6 @@ fn element(line: &[u8]) -> Option<usize> {
     (0..name).rev().find(|&at| line[at] == b'I' && line[at..].starts_with(b"Idx:"))
 }
 
-/// A capture, a listing of its elements, and how to get the same from us.
-type Case = (&'static str, &'static str, &'static [&'static str]);
-
 /// Lines that OpenCSD has and we do not, as they begin, by listing; the reasons are in DIFFERENCES.md.
 const DIFFERENCES: &[(&str, &str)] = &[
     ("ete_ip", STALE_RANGE),
@@ -76,15 +76,15 @@ fn text(line: Option<&[u8]>) -> String {
     line.map_or("the end".into(), |line| String::from_utf8_lossy(line).into_owned())
 }
 
-/// Compares line by line, for several numbers of threads. `false` if the listing cannot be unpacked.
-fn check(coresight: &Path, (capture, listing, options): Case) -> bool {
-    let packed = coresight.join(format!("listings/{listing}.ppl.xz"));
-    let Some(mut reference) = Lines::of(Command::new("xz").arg("-dc").arg(packed)) else { return false };
+/// Compares line by line, for several numbers of threads. `None` if the listing cannot be unpacked.
+fn check(coresight: &Path, listing: &str) -> Option<()> {
+    let mut reference = Lines::of(&mut unpack(coresight, listing))?;
+    let (capture, options) = capture(listing);
+    let src_addr_n: &[&str] = if listing.ends_with("_src_addr_N") { &["--src-addr-n"] } else { &[] };
     let jobs = ["1", "3"];
     let mut ours = jobs.map(|jobs| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tracewright"));
-        command.arg("decode").arg(coresight.join(capture)).args(["--elements", "--style", "opencsd"]);
-        Lines::of(command.args(["--jobs", jobs]).args(options)).unwrap()
+        let how = ["decode", "--elements", "--style", "opencsd", "--jobs", jobs];
+        Lines::of(command(&how).arg(coresight.join(capture)).args(options).args(src_addr_n)).unwrap()
     });
     let mut differences =
         DIFFERENCES.iter().filter(|(name, _)| *name == listing).map(|(_, line)| line.as_bytes());
@@ -124,101 +124,26 @@ fn check(coresight: &Path, (capture, listing, options): Case) -> bool {
         // 1: the trace has errors, as some of these captures are meant to have.
         assert!(matches!(ours.status(), Some(0 | 1)), "{listing}");
     }
-    true
+    Some(())
 }
-
-fn check_all(test: &str, cases: &[Case]) {
-    let Some(captures) = captures() else { return skip(test, "no shared captures") };
-    for &case in cases {
-        if !check(&captures.join("coresight"), case) {
-            return skip(test, "no xz program");
-        }
-    }
-}
-
-const ALL: &[&str] = &["--buffer", "all"];
-const SRC_ADDR_N: &[&str] = &["--src-addr-n"];
-
-const ETM4: &[Case] = &[
-    ("juno_r1_1", "juno_r1_1", &[]),
-    ("juno-uname-002", "juno-uname-002", &[]),
-    ("juno-ret-stck", "juno-ret-stck", &[]),
-    ("a57_single_step", "a57_single_step", &[]),
-    ("armv8_1m_branches", "armv8_1m_branches", &[]),
-];
-
-const LARGEST: &[Case] = &[("bugfix-exact-match", "bugfix-exact-match", &[])];
-
-const ETE: &[Case] = &[
-    ("001-ack_test", "001-ack_test", &[]),
-    ("ete_ip", "ete_ip", &[]),
-    ("ete_ip", "ete_ip_src_addr_N", SRC_ADDR_N),
-    ("ete_mem", "ete_mem", &[]),
-    ("ete_spec_1", "ete_spec_1", &[]),
-    ("ete_spec_3", "ete_spec_3", &[]),
-    ("ete-ite-instr", "ete-ite-instr", &[]),
-    ("ete-ite-instr", "ete-ite-instr_multi_sess", ALL),
-    ("ete-wfet", "ete-wfet", &[]),
-    ("event_test", "event_test", &[]),
-    ("feat_cmpbr", "feat_cmpbr", &[]),
-    ("infrastructure", "infrastructure", &[]),
-    ("maxspec0_commopt1", "maxspec0_commopt1", &[]),
-    ("pauth_lr", "pauth_lr", &[]),
-    ("pauth_lr", "pauth_lr_multi_sess", ALL),
-    ("q_elem", "q_elem", &[]),
-    ("q_elem", "q_elem_multi_sess", ALL),
-    ("s_9001", "s_9001", &[]),
-    ("s_9001", "s_9001_multi_sess", ALL),
-    ("src_addr", "src_addr", &[]),
-    ("src_addr", "src_addr_src_addr_N", SRC_ADDR_N),
-    ("texit-poe2", "texit-poe2", &[]),
-    ("tme_simple", "tme_simple", &[]),
-    ("tme_test", "tme_test", &[]),
-    ("trace_file_cid_vmid", "trace_file_cid_vmid", &[]),
-    ("ts_bit64_set", "ts_bit64_set", &[]),
-    ("ts_marker", "ts_marker", &[]),
-];
 
 #[test]
 fn etm4_captures() {
-    check_all("etm4_captures", ETM4);
+    each("etm4_captures", ETM4, check);
 }
 
 #[test]
 fn the_largest_capture() {
-    check_all("the_largest_capture", LARGEST);
+    each("the_largest_capture", LARGEST, check);
 }
 
 #[test]
 fn ete_captures() {
-    check_all("ete_captures", ETE);
+    each("ete_captures", ETE, check);
 }
 
-/// The tables above leave no listing of ETMv4 or ETE elements out.
+/// No listing of ETMv4 or ETE elements is left out.
 #[test]
 fn no_listing_is_forgotten() {
-    let Some(captures) = captures() else { return skip("no_listing_is_forgotten", "no shared captures") };
-    let other = [
-        // Of other protocols.
-        "Snowball",
-        "TC2",
-        "itm_only_csformat",
-        "stm-issue-27",
-        "stm_only",
-        "stm_only-2",
-        "tc2-ptm-rstk-t32",
-        // Packets only.
-        "a55-test-tpiu",
-        "init-short-addr",
-        // With checks that OpenCSD can be asked to make; see DIFFERENCES.md.
-        "juno_r1_1_badopcode",
-        "juno_r1_1_badopcode_flag",
-        "juno_r1_1_rangelimit",
-    ];
-    let compared: Vec<_> = [ETM4, LARGEST, ETE].concat().iter().map(|(_, listing, _)| *listing).collect();
-    for entry in captures.join("coresight/listings").read_dir().unwrap() {
-        let file = entry.unwrap().file_name().into_string().unwrap();
-        let name = file.strip_suffix(".ppl.xz").unwrap();
-        assert!(other.contains(&name) != compared.contains(&name), "{name} is not compared");
-    }
+    assert_none_is_forgotten(&[ETM4, LARGEST, ETE], &[PACKETS, CHECKED]);
 }

@@ -9,51 +9,15 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::Scratch;
-use tracewright_core::{Element, Ended, TraceId};
-use tracewright_etm::Protocol;
+use crate::support::{Source, frames, write_snapshot};
+use tracewright_core::{Element, Ended};
 use tracewright_etm::packet::Kind;
-use tracewright_frames::{Framer, Options};
-use tracewright_input::SnapshotWriter;
-use tracewright_input::{MemorySpace, Packing};
-use tracewright_testkit::program::{self, Program};
-use tracewright_testkit::{Reader, Rng, Run, lister, skip};
+use tracewright_input::Packing;
+use tracewright_testkit::program;
+use tracewright_testkit::{Reader, Rng, Run, Scratch, lister};
 
 /// Snapshots, of four sources each.
 const SNAPSHOTS: u64 = 60;
-
-fn write_snapshot(dir: &Path, program: &Program, runs: &[Run], rng: &mut Rng) {
-    let mut framer = Framer::new(Options::default());
-    let mut frames = Vec::new();
-    let id = |run: &Run| TraceId::new(run.registers.trctraceidr as u8).unwrap();
-    let mut rest: Vec<(TraceId, &[u8])> = runs.iter().map(|run| (id(run), run.trace())).collect();
-    while !rest.is_empty() {
-        let i = rng.below(rest.len() as u64) as usize;
-        let (id, bytes) = &mut rest[i];
-        let (piece, after) = bytes.split_at(bytes.len().min(rng.sized(7) as usize));
-        framer.push(*id, piece, &mut frames).unwrap();
-        *bytes = after;
-        if after.is_empty() {
-            rest.remove(i);
-        }
-    }
-    framer.flush(&mut frames);
-    let mut writer = SnapshotWriter::create(dir).unwrap();
-    let buffer = writer.buffer("ETB_0", Packing::CoreSight, &frames[..]).unwrap();
-    for (i, run) in runs.iter().enumerate() {
-        let ete = run.registers.protocol == Protocol::Ete;
-        let (core, source) = if ete { ("ARM-AA64", "ETE") } else { ("Cortex-A53", "ETM4") };
-        let core = writer.core(&format!("cpu_{i}"), core, &[]).unwrap();
-        let dumps = if i == 0 { &program.segments[..] } else { &[] };
-        for segment in dumps {
-            writer.dump(core, segment.address, MemorySpace::ANY, &segment.bytes[..]).unwrap();
-        }
-        let values: Vec<_> = run.registers.named().map(|(name, value)| (name, value.into())).collect();
-        let source = writer.source(&format!("ETM_{i}"), source, &values).unwrap();
-        writer.connect(source, buffer, Some(core)).unwrap();
-    }
-    writer.finish().unwrap();
-}
 
 fn list(dir: &Path) -> String {
     let listing = Command::new("trc_pkt_lister")
@@ -98,7 +62,10 @@ fn opencsd_agrees(seed: u64) -> Result<BTreeSet<Kind>, String> {
     let program = program::generate(&mut rng, size);
     let runs = [0x10, 0x11, 0x12, 0x13].map(|id| Run::random(&mut rng, &program, id, Reader::OpenCsd133));
     let scratch = Scratch::new(&format!("encode-{seed}"));
-    write_snapshot(scratch.path(), &program, &runs, &mut rng);
+    let source = |run: &Run| Source { registers: run.registers.clone(), bytes: run.trace().to_vec() };
+    let sources: Vec<_> = runs.iter().map(source).collect();
+    let trace = frames(&sources, &mut rng);
+    write_snapshot(scratch.path(), &program, &sources, Packing::CoreSight, &trace);
     let text = list(scratch.path());
     for run in &runs {
         let Run { registers, options, .. } = run;
@@ -110,11 +77,8 @@ fn opencsd_agrees(seed: u64) -> Result<BTreeSet<Kind>, String> {
 /// More than usual: `ENCODE_SEEDS=100-5000 cargo test -p tracewright-cli --test it encode`.
 #[test]
 fn opencsd_lists_what_was_executed() {
-    if Command::new("trc_pkt_lister").arg("-h").current_dir(std::env::temp_dir()).output().is_err() {
-        return skip(
-            "opencsd_lists_what_was_executed",
-            "trc_pkt_lister (Debian package libopencsd-bin) is not installed",
-        );
+    if !lister::available("opencsd_lists_what_was_executed") {
+        return;
     }
     let seeds = std::env::var("ENCODE_SEEDS").unwrap_or(format!("0-{SNAPSHOTS}"));
     let (from, to) = seeds.split_once('-').unwrap();

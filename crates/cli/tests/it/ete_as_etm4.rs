@@ -2,23 +2,22 @@
 //! recorded as ETMv4. What is read of them is the same, and one line says so.
 
 use std::fs;
-use std::process::{Command, Output};
+use std::process::Output;
 
-use crate::run::text;
-use tracewright_testkit::qemu::Folder;
-use tracewright_testkit::{captures, skip};
+use crate::run::{stderr, text, tracewright};
+use tracewright_testkit::{Scratch, captures_for};
 
 const SAID: &str = "recorded as ETMv4, but TRCIDR1.TRCARCHMAJ is 0xf: read as ETE";
 
 fn decoded(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_tracewright")).arg("decode").args(arguments).output().unwrap()
+    tracewright(&[&["decode"], arguments].concat())
 }
 
 /// Decodes both; they must come to the same, and only the second say what it was taken for, once.
 fn same(ete: &[&str], etm4: &[&str]) {
     let [ete, etm4] = [ete, etm4].map(decoded);
-    let said = |output: &Output| String::from_utf8_lossy(&output.stderr).matches(SAID).count();
-    assert_eq!((said(&ete), said(&etm4)), (0, 1), "{}", String::from_utf8_lossy(&etm4.stderr));
+    let said = |output: &Output| stderr(output).matches(SAID).count();
+    assert_eq!((said(&ete), said(&etm4)), (0, 1), "{}", stderr(&etm4));
     assert!(!ete.stdout.is_empty());
     assert_eq!((ete.status, ete.stdout), (etm4.status, etm4.stdout));
 }
@@ -30,27 +29,23 @@ fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
 
 #[test]
 fn in_recordings() {
-    let Some(perf) = captures().map(|captures| captures.join("perf/simpleperf")) else {
-        return skip("an ETE recorded as ETMv4", "no shared captures");
-    };
+    let Some(perf) = captures_for("an ETE recorded as ETMv4", "perf/simpleperf") else { return };
     let ete = perf.join("perf_with_unformatted_trace.data");
-    let here = Folder::new().unwrap();
+    let here = Scratch::new("ete-as-etm4");
     let bytes = fs::read(&ete).unwrap();
     // The kind of the unit. What follows are the same registers; ETMv4 has none called TRCDEVARCH among them.
     let bytes = replaced(&bytes, &[0x50; 8], &[0x40; 8]);
-    let etm4 = here.write("etm4.data", &bytes).unwrap();
+    let etm4 = here.write("etm4.data", &bytes);
     let symfs = ["--symfs", text(&perf)];
     same(&[&[text(&ete)], &symfs[..]].concat(), &[&[text(&etm4)], &symfs[..]].concat());
 }
 
 #[test]
 fn in_snapshots() {
-    let Some(from) = captures().map(|captures| captures.join("coresight/tme_simple")) else {
-        return skip("an ETE recorded as ETMv4", "no shared captures");
-    };
-    let here = Folder::new().unwrap();
+    let Some(from) = captures_for("an ETE recorded as ETMv4", "coresight/tme_simple") else { return };
+    let here = Scratch::new("ete-as-etm4");
     for name in ["cpu_0.ini", "session1.bin", "snapshot.ini", "trace.ini"] {
-        here.write(name, &fs::read(from.join(name)).unwrap()).unwrap();
+        here.write(name, &fs::read(from.join(name)).unwrap());
     }
     fs::create_dir(here.path().join("bindir_64")).unwrap();
     for entry in fs::read_dir(from.join("bindir_64")).unwrap().map(Result::unwrap) {
@@ -58,14 +53,14 @@ fn in_snapshots() {
         fs::write(to, fs::read(entry.path()).unwrap()).unwrap();
     }
     let unit = fs::read(from.join("ETE_0_s1.ini")).unwrap();
-    here.write("ETE_0_s1.ini", &replaced(&unit, b"type=ETE", b"type=ETM4")).unwrap();
+    here.write("ETE_0_s1.ini", &replaced(&unit, b"type=ETE", b"type=ETM4"));
     same(&[text(&from)], &[text(here.path())]);
 }
 
 #[test]
 fn on_the_command_line() {
-    let Some(from) = captures().map(|captures| captures.join("coresight/tme_simple/session1.bin")) else {
-        return skip("an ETE recorded as ETMv4", "no shared captures");
+    let Some(from) = captures_for("an ETE recorded as ETMv4", "coresight/tme_simple/session1.bin") else {
+        return;
     };
     let registers =
         "id=1,TRCCONFIGR=0x0,TRCIDR0=0x2801cea1,TRCIDR1=0x4100fff0,TRCIDR2=0xd0001088,TRCIDR8=0x0";

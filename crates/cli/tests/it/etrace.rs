@@ -4,16 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::run::{Place, root, stderr, stdout, tracewright};
+use crate::run::{good, json, root, stderr, stdout, tracewright, values};
 use serde_json::Value;
-use tracewright_testkit::{captures, skip};
-
-/// Runs a command that has to go well.
-fn good(arguments: &[&str]) -> String {
-    let output = tracewright(arguments);
-    assert_eq!(output.status.code(), Some(0), "{arguments:?}\n{}{}", stdout(&output), stderr(&output));
-    stdout(&output)
-}
+use tracewright_testkit::{Scratch, captures_for};
 
 /// Options that change what packets there are, and how they lie in the stream.
 const MIXES: &[&[&str]] = &[
@@ -42,8 +35,8 @@ const MIXES: &[&[&str]] = &[
 /// What was recorded is what ran, whatever the options: a Linux program, and a bare one for RV32.
 #[test]
 fn every_mix_of_options_tells_what_ran() {
-    let place = Place::new();
-    let (log, dir) = (place.path("run.log"), place.path("run"));
+    let place = Scratch::new("etrace");
+    let (log, dir) = (place.join("run.log"), place.join("run"));
     for program in ["programs/bin/args.elf", "programs/bin/semihosting32.elf"] {
         for mix in MIXES {
             let mut arguments =
@@ -59,12 +52,12 @@ fn every_mix_of_options_tells_what_ran() {
 /// Traps, interrupts and changes of privilege; the machine's own boot code is in the capture.
 #[test]
 fn bare_programs_bring_their_boot_code() {
-    let place = Place::new();
-    let (log, dir) = (place.path("run.log"), place.path("run"));
+    let place = Scratch::new("etrace");
+    let (log, dir) = (place.join("run.log"), place.join("run"));
     for program in ["semihosting", "semihosting32", "tasks", "tasks32", "timer", "traps", "traps32"] {
         let elf = format!("programs/bin/{program}.elf");
         good(&["record", "-q", "--protocol", "etrace", "-o", &dir, "--log", &log, &elf]);
-        let info: Value = serde_json::from_str(&good(&["info", &dir, "--json"])).unwrap();
+        let info = json(&["info", &dir, "--json"]);
         let isa = if program.ends_with("32") { "rv32" } else { "rv64" };
         assert_eq!(info["sources"][0]["etrace"]["isa"], isa);
         let memory = info["memory"].as_array().unwrap();
@@ -79,49 +72,49 @@ fn bare_programs_bring_their_boot_code() {
 /// The folder holds all that is needed: it may be moved, and the program be gone.
 #[test]
 fn a_capture_stands_alone() {
-    let place = Place::new();
-    let (program, log) = (place.path("args.elf"), place.path("run.log"));
+    let place = Scratch::new("etrace");
+    let (program, log) = (place.join("args.elf"), place.join("run.log"));
     fs::copy(root().join("programs/bin/args.elf"), &program).unwrap();
-    good(&["record", "-q", "--protocol", "etrace", "-o", &place.path("a"), "--log", &log, &program]);
+    good(&["record", "-q", "--protocol", "etrace", "-o", &place.join("a"), "--log", &log, &program]);
     fs::remove_file(&program).unwrap();
-    fs::rename(place.path("a"), place.path("b")).unwrap();
-    assert!(good(&["decode", &place.path("b"), "--check", &log]).starts_with("equal: "));
+    fs::rename(place.join("a"), place.join("b")).unwrap();
+    assert!(good(&["decode", &place.join("b"), "--check", &log]).starts_with("equal: "));
     // Recorded again, from its own copy, into the same folder.
-    let again = place.path("b/args.elf");
-    good(&["record", "-q", "--protocol", "etrace", "-o", &place.path("b"), "--log", &log, &again]);
-    assert!(good(&["decode", &place.path("b"), "--check", &log]).starts_with("equal: "));
+    let again = place.join("b/args.elf");
+    good(&["record", "-q", "--protocol", "etrace", "-o", &place.join("b"), "--log", &log, &again]);
+    assert!(good(&["decode", &place.join("b"), "--check", &log]).starts_with("equal: "));
 }
 
 /// What was recorded and what a log of it gives is the same trace, byte by byte.
 #[test]
 fn a_log_gives_the_trace_of_its_program() {
-    let place = Place::new();
+    let place = Scratch::new("etrace");
     let program = "programs/bin/semihosting.elf";
-    let (log, dir) = (place.path("run.log"), place.path("run"));
+    let (log, dir) = (place.join("run.log"), place.join("run"));
     good(&["record", "-q", "--protocol", "etrace", "-o", &dir, "--log", &log, program]);
-    let trace = fs::read(place.path("run/trace.bin")).unwrap();
+    let trace = fs::read(place.join("run/trace.bin")).unwrap();
     assert!(trace.len() > 1000);
-    let (encoded, from) = (place.path("encoded"), place.path("from"));
+    let (encoded, from) = (place.join("encoded"), place.join("from"));
     good(&["encode", "-q", &log, "-o", &encoded, "--image", program]);
-    assert!(fs::read(place.path("encoded/trace.bin")).unwrap() == trace, "encode");
+    assert!(fs::read(place.join("encoded/trace.bin")).unwrap() == trace, "encode");
     good(&["record", "-q", "--from", &log, program, "--protocol", "etrace", "-o", &from]);
-    assert!(fs::read(place.path("from/trace.bin")).unwrap() == trace, "record --from");
+    assert!(fs::read(place.join("from/trace.bin")).unwrap() == trace, "record --from");
 }
 
 /// Logs of others, with the program and without it: a log that tells instructions is enough.
 #[test]
 fn logs_of_others_are_encoded() {
-    let Some(captures) = captures() else { return skip("logs_of_others_are_encoded", "no shared captures") };
+    let Some(captures) = captures_for("logs_of_others_are_encoded", "") else { return };
     let captures = captures.join("riscv");
-    let place = Place::new();
+    let place = Scratch::new("etrace");
     for (name, set) in [("median", "itype3_basic"), ("median", "itype4_basic"), ("br_j_asm", "itype3_basic")]
     {
         let elf = captures.join(format!("elf/{name}.riscv"));
         let elf = elf.to_str().unwrap();
-        let log = place.path("log.csv");
+        let log = place.join("log.csv");
         fs::write(&log, unxz(&captures.join(format!("etrace/spike_pc_trace/{name}.spike_pc_trace.xz"))))
             .unwrap();
-        let (with, without) = (place.path("with"), place.path("without"));
+        let (with, without) = (place.join("with"), place.join("without"));
         good(&["encode", "-q", &log, "-o", &with, "--image", elf]);
         good(&["encode", "-q", &log, "-o", &without]);
         for dir in [&with, &without] {
@@ -129,9 +122,9 @@ fn logs_of_others_are_encoded() {
             assert!(text.starts_with("equal: "), "{name} {dir}: {text}");
         }
         // The reference flow's own encoder inputs: what the hart tells an encoder.
-        let input = place.path("input.csv");
+        let input = place.join("input.csv");
         fs::write(&input, unxz(&captures.join(format!("etrace/{set}/{name}.encoder_input.xz")))).unwrap();
-        let dir = place.path("input");
+        let dir = place.join("input");
         good(&["encode", "-q", &input, "-o", &dir, "--image", elf]);
         let rom = format!("{without}/code.bin@1000");
         let text = good(&["decode", &dir, "--check", &log, "--image", &rom]);
@@ -148,9 +141,7 @@ fn unxz(path: &Path) -> Vec<u8> {
 /// Files of others, described on the command line, and all their packets are some.
 #[test]
 fn raw_files_of_others_are_read() {
-    let Some(captures) = captures() else {
-        return skip("raw_files_of_others_are_read", "no shared captures");
-    };
+    let Some(captures) = captures_for("raw_files_of_others_are_read", "") else { return };
     let etrace = captures.join("riscv/etrace");
     for set in ["itype3_basic", "itype3_debug", "itype4_basic", "itype4_debug"] {
         let set = etrace.join(set);
@@ -158,10 +149,9 @@ fn raw_files_of_others_are_read() {
         let scf = set.join("hardware_64.scf");
         let source = format!("etrace,isa=rv64,encapsulation=smi,params={}", scf.display());
         let (raw, source) = (raw.to_str().unwrap(), source.as_str());
-        let stats: Value =
-            serde_json::from_str(&good(&["stats", raw, "--source", source, "--json"])).unwrap();
+        let stats = json(&["stats", raw, "--source", source, "--json"]);
         let packets = good(&["packets", raw, "--source", source, "--json"]);
-        let packets: Vec<Value> = packets.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let packets: Vec<_> = values(&packets).collect();
         assert_eq!(stats["sources"][0]["packets"], packets.len());
         assert!(
             packets.iter().any(|packet| packet["kind"] == "Start (3.0)" && packet["address"] == "0x1000")
@@ -175,8 +165,8 @@ fn raw_files_of_others_are_read() {
 /// `packets`, `stats` and `info` tell one story, in 80 columns.
 #[test]
 fn lists_and_counts_agree() {
-    let place = Place::new();
-    let dir = place.path("run");
+    let place = Scratch::new("etrace");
+    let dir = place.join("run");
     good(&[
         "record",
         "-q",
@@ -189,7 +179,7 @@ fn lists_and_counts_agree() {
         "programs/bin/args.elf",
     ]);
     let packets = good(&["packets", &dir, "--json"]);
-    let stats: Value = serde_json::from_str(&good(&["stats", &dir, "--json"])).unwrap();
+    let stats = json(&["stats", &dir, "--json"]);
     let kinds = stats["sources"][0]["kinds"].as_object().unwrap();
     assert!(kinds.len() > 5, "{kinds:?}");
     for (kind, count) in kinds {
@@ -206,18 +196,18 @@ fn lists_and_counts_agree() {
 /// The sample in the repository is what `record` writes today.
 #[test]
 fn the_sample_is_up_to_date() {
-    let place = Place::new();
-    let dir = place.path("run");
+    let place = Scratch::new("etrace");
+    let dir = place.join("run");
     good(&["record", "-q", "--protocol", "etrace", "-o", &dir, "--env", "LANG=C", "programs/bin/args.elf"]);
     let sample = fs::read(root().join("samples/etrace/trace.bin")).unwrap();
-    assert!(fs::read(place.path("run/trace.bin")).unwrap() == sample, "record samples/etrace anew");
+    assert!(fs::read(place.join("run/trace.bin")).unwrap() == sample, "record samples/etrace anew");
 }
 
 /// What cannot be written is said, with its name; no capture is left that looks whole.
 #[test]
 fn what_cannot_be_written_is_said() {
-    let place = Place::new();
-    let file = place.path("file");
+    let place = Scratch::new("etrace");
+    let file = place.join("file");
     fs::write(&file, "").unwrap();
     let record = |dir: &str| {
         let output =
@@ -228,7 +218,7 @@ fn what_cannot_be_written_is_said() {
     let text = record(&format!("{file}/below"));
     assert!(text.contains("file/below: error: cannot write here: "), "{text}");
     // No file may have more than 32 KiB, so the trace ends there.
-    let dir = place.path("full");
+    let dir = place.join("full");
     let record = format!(
         "ulimit -f 64; trap '' XFSZ; exec {} record -q --protocol etrace -o {dir} programs/bin/sort.elf",
         env!("CARGO_BIN_EXE_tracewright")
@@ -245,8 +235,8 @@ fn what_cannot_be_written_is_said() {
 /// A port that is too slow loses packets: the trace has gaps, says so, and tells nothing that did not run.
 #[test]
 fn losses_are_gaps() {
-    let place = Place::new();
-    let dir = place.path("run");
+    let place = Scratch::new("etrace");
+    let dir = place.join("run");
     let mut arguments = vec!["record", "--protocol", "etrace", "-o", &dir, "programs/bin/args.elf"];
     arguments.extend(["--port", "2", "--buffer", "400bits", "--when-full", "drop"]);
     let options = ["branch_prediction=off", "full_address=on"];
@@ -265,15 +255,15 @@ fn losses_are_gaps() {
 /// Programs that are missing or were built anew are told; packets can be listed without them.
 #[test]
 fn wrong_programs_are_told() {
-    let place = Place::new();
-    let dir = place.path("run");
+    let place = Scratch::new("etrace");
+    let dir = place.join("run");
     good(&["record", "-q", "--protocol", "etrace", "-o", &dir, "programs/bin/args.elf"]);
-    fs::remove_file(place.path("run/args.elf")).unwrap();
+    fs::remove_file(place.join("run/args.elf")).unwrap();
     good(&["packets", &dir]);
     let output = tracewright(&["info", &dir]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("\"args.elf\": no such file"), "{}", stderr(&output));
-    fs::copy(root().join("samples/hello/hello.elf"), place.path("run/args.elf")).unwrap();
+    fs::copy(root().join("samples/hello/hello.elf"), place.join("run/args.elf")).unwrap();
     let output = tracewright(&["info", &dir]);
     assert!(stderr(&output).contains("it is left out"), "{}", stderr(&output));
     let output = tracewright(&["decode", &dir, "--accept-mismatch"]);

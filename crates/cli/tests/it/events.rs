@@ -8,8 +8,7 @@ use std::process::Command;
 
 use crate::run::{text, tracewright};
 use serde_json::Value;
-use tracewright_testkit::qemu::Folder;
-use tracewright_testkit::{Rng, captures, skip};
+use tracewright_testkit::{Rng, Scratch, captures_for, lister};
 
 fn json(arguments: &[&str]) -> Value {
     serde_json::from_slice(&tracewright(arguments).stdout).unwrap()
@@ -19,7 +18,7 @@ fn json(arguments: &[&str]) -> Value {
 const EVENT: u8 = 0x70;
 
 /// A copy of a capture, with events. How many of each number.
-fn with_events(capture: &Path, folder: &Folder) -> (PathBuf, [u64; 4]) {
+fn with_events(capture: &Path, folder: &Scratch) -> (PathBuf, [u64; 4]) {
     let copy = folder.path().join("events");
     copy_all(capture, &copy);
     let trace = copy.join("session1.bin");
@@ -70,7 +69,7 @@ fn after(line: &str, mark: &str, radix: u32) -> Option<u64> {
 }
 
 /// What OpenCSD lists.
-fn opencsd(capture: &Path, folder: &Folder) -> Rows {
+fn opencsd(capture: &Path, folder: &Scratch) -> Rows {
     let log = folder.path().join("listing.ppl");
     let arguments = ["-ss_dir", text(capture), "-decode_only", "-logfilename", text(&log)];
     Command::new("trc_pkt_lister").args(arguments).output().unwrap();
@@ -114,15 +113,13 @@ fn ours(profile: &Value) -> Rows {
 #[test]
 fn events_are_those_of_opencsd() {
     let test = "events_are_those_of_opencsd";
-    let Some(captures) = captures() else {
-        return skip(test, "no shared/captures beside the repository");
-    };
-    if Command::new("trc_pkt_lister").arg("-help").output().is_err() {
-        return skip(test, "no trc_pkt_lister (Debian: libopencsd-bin)");
+    let Some(captures) = captures_for(test, "") else { return };
+    if !lister::available(test) {
+        return;
     }
     let mut timed = 0;
     for name in ["001-ack_test", "trace_file_cid_vmid", "maxspec0_commopt1", "src_addr", "ete_mem"] {
-        let folder = Folder::new().unwrap();
+        let folder = Scratch::new("events");
         let (capture, counts) = with_events(&captures.join("coresight").join(name), &folder);
         let profile = json(&["profile", text(&capture), "--calls", "--json"]);
         let rows = ours(&profile);
@@ -147,9 +144,7 @@ fn events_are_those_of_opencsd() {
 /// The one capture that has an event: it comes before anything that ran.
 #[test]
 fn an_event_of_a_real_capture() {
-    let Some(captures) = captures() else {
-        return skip("an_event_of_a_real_capture", "no shared/captures beside the repository");
-    };
+    let Some(captures) = captures_for("an_event_of_a_real_capture", "") else { return };
     let capture = captures.join("coresight/event_test");
     let profile = json(&["profile", text(&capture), "--calls", "--json"]);
     assert_eq!(ours(&profile), Rows::from([((0, None), (1, 0))]));

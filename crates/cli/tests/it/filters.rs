@@ -3,21 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use crate::run::{text, tracewright};
+use crate::run::{cycles_and_addresses, good_or_bounded as good, root, text, tracewright, values};
 use serde_json::Value;
-use tracewright_testkit::qemu::Folder;
-
-/// Runs a command that has to go well: standard output and error. Programs without an operating system end in an endless loop, of which
-/// E-Trace does not tell how often it turned: that is said, and is no more than said.
-fn good(arguments: &[&str]) -> (String, String) {
-    let output = tracewright(arguments);
-    let errors = String::from_utf8(output.stderr).unwrap();
-    let status = i32::from(errors.contains(" lower bound"));
-    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {errors}");
-    (String::from_utf8(output.stdout).unwrap(), errors)
-}
+use tracewright_testkit::Scratch;
 
 fn json(arguments: &[&str]) -> Value {
     serde_json::from_str(&good(&[arguments, &["--json"]].concat()).0).unwrap()
@@ -31,18 +21,12 @@ fn refused(arguments: &[&str]) -> String {
 }
 
 /// A program of ours that ran on the hart, with the cycle of each instruction; and the machine's own list of cycles and addresses.
-fn recorded(folder: &Folder, program: &str, model: &str) -> (PathBuf, Vec<(u64, u64)>) {
+fn recorded(folder: &Scratch, program: &str, model: &str) -> (PathBuf, Vec<(u64, u64)>) {
     let (capture, listing) = (folder.path().join(program), folder.path().join("listing"));
     let elf = format!("programs/bin/{program}.elf");
     let options = ["--protocol", "etrace", "--timing", model, "--delta", "--listing", text(&listing)];
     good(&[&["record", "-q"], &options[..], &["-o", text(&capture), &elf]].concat());
-    let row = |line: &str| {
-        let mut words = line.split_whitespace();
-        let cycle = words.next()?.parse().ok()?;
-        Some((cycle, u64::from_str_radix(words.next()?, 16).ok()?))
-    };
-    let ran = fs::read_to_string(&listing).unwrap().lines().filter_map(row).collect();
-    (capture, ran)
+    (capture, cycles_and_addresses(&fs::read_to_string(&listing).unwrap()))
 }
 
 /// Three windows that do not meet, from before the first instruction to after the last: as options.
@@ -73,7 +57,7 @@ fn in_output(errors: &str) -> u64 {
 
 #[test]
 fn windows_hold_what_the_machine_did_then() {
-    let folder = Folder::new().unwrap();
+    let folder = Scratch::new("filters");
     for (program, model) in [("args", "rocket_like"), ("args", "dual_issue"), ("divides", "tiny")] {
         let (capture, ran) = recorded(&folder, program, model);
         let capture = text(&capture);
@@ -120,7 +104,7 @@ fn windows_hold_what_the_machine_did_then() {
 
 #[test]
 fn windows_that_do_not_meet_add_up() {
-    let folder = Folder::new().unwrap();
+    let folder = Scratch::new("filters");
     let (capture, ran) = recorded(&folder, "divides", "rocket_like");
     let kept = |name: &str, options: &[&str]| -> String {
         let file = folder.path().join(name);
@@ -171,7 +155,7 @@ fn windows_that_do_not_meet_add_up() {
 
 #[test]
 fn rows_there_are_as_they_are_without_a_filter() {
-    let folder = Folder::new().unwrap();
+    let folder = Scratch::new("filters");
     let (capture, _) = recorded(&folder, "tasks", "rocket_like");
     let capture = text(&capture);
     let whole = json(&["profile", capture, "--calls"]);
@@ -232,7 +216,7 @@ fn rows_there_are_as_they_are_without_a_filter() {
 /// What counts alone tell is what is told where the order is known.
 #[test]
 fn a_table_of_counts_tells_what_they_tell() {
-    let folder = Folder::new().unwrap();
+    let folder = Scratch::new("filters");
     let mut entries = 0;
     for program in ["tasks", "divides", "sort", "hash", "bits", "fft", "recursion"] {
         let (capture, elf) = (folder.path().join(program), format!("programs/bin/{program}.elf"));
@@ -283,7 +267,7 @@ fn a_table_of_counts_tells_what_they_tell() {
 /// A capture that `decode` tells all of: its elements, one by one.
 fn decoded(arguments: &[&str]) -> Vec<Value> {
     let (text, _) = good(&[&["decode"], arguments, &["--json"]].concat());
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    values(&text).collect()
 }
 
 /// With cycle counts an instruction is where the last count before it ends; they go on after a gap.
@@ -310,7 +294,7 @@ fn cycle_counts_are_summed_up() {
 /// What ran at a timestamp is what comes after it, up to the next of the same source.
 #[test]
 fn timestamps_hold_up_to_the_next() {
-    let folder = Folder::new().unwrap();
+    let folder = Scratch::new("filters");
     let threads = "samples/threads";
     let (mut now, mut ran) = (BTreeMap::new(), Vec::new());
     for row in decoded(&[threads, "--elements"]) {
@@ -344,11 +328,8 @@ fn timestamps_hold_up_to_the_next() {
 }
 
 /// A copy of a sample whose registers do not say what is switched on: TRCCONFIGR without the bits `less`.
-fn without(folder: &Folder, sample: &str, less: u32) -> PathBuf {
-    let (from, to) = (
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples").join(sample),
-        folder.path().join(sample),
-    );
+fn without(folder: &Scratch, sample: &str, less: u32) -> PathBuf {
+    let (from, to) = (root().join("samples").join(sample), folder.path().join(sample));
     fs::create_dir_all(&to).unwrap();
     let mut changed = 0;
     for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
@@ -376,7 +357,7 @@ fn without(folder: &Folder, sample: &str, less: u32) -> PathBuf {
 fn times_and_cycles_in_the_trace_that_registers_do_not_tell_of() {
     const TS: u32 = 1 << 11;
     const CCI: u32 = 1 << 4;
-    let folder = Folder::new().unwrap();
+    let folder = Scratch::new("filters");
     let threads = without(&folder, "threads", TS);
     let hello = without(&folder, "hello", CCI);
     let cases = [("samples/threads", &threads, "--from-time"), ("samples/hello", &hello, "--from-cycle")];
@@ -393,7 +374,7 @@ fn times_and_cycles_in_the_trace_that_registers_do_not_tell_of() {
 /// Two parts of the trace file are the whole, with its cycles.
 #[test]
 fn offsets_keep_their_cycles() {
-    let folder = Folder::new().unwrap();
+    let folder = Scratch::new("filters");
     let (capture, _) = recorded(&folder, "divides", "rocket_like");
     let capture = text(&capture);
     let sums = |options: &[&str]| -> (u64, u64) {
@@ -413,7 +394,7 @@ fn offsets_keep_their_cycles() {
 
 #[test]
 fn what_cannot_be_told_is_said() {
-    let folder = Folder::new().unwrap();
+    let folder = Scratch::new("filters");
     let plain = ["samples/etrace"];
     let verbs = [&["profile"][..], &["coverage"], &["profile", "--format", "autofdo"]];
     for verb in verbs {
@@ -451,7 +432,7 @@ fn what_cannot_be_told_is_said() {
 /// Of a part of the trace, the branches are those of its blocks: where one went, another one's target, is not counted outside.
 #[test]
 fn branches_of_a_part_are_those_of_its_blocks() {
-    let folder = Folder::new().unwrap();
+    let folder = Scratch::new("filters");
     let (capture, kept) = (folder.path().join("run"), folder.path().join("kept"));
     good(&[
         "record",

@@ -3,13 +3,14 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
 use serde_json::Value;
 use tracewright_core::text::is_unprintable;
 use tracewright_qemu::format::{CHUNK_HEADER, ChunkHeader, checksum};
-use tracewright_testkit::qemu::Folder;
+use tracewright_testkit::Scratch;
 
+use crate::run::{command, root};
 use crate::support::hostile_elf;
 #[allow(dead_code, reason = "only whether it is well-formed is asked")]
 #[path = "../../../report/src/tests/xml.rs"]
@@ -35,13 +36,7 @@ const HOSTILE: [&str; 12] = [
 const FILE: &str = "=evil\x1b[31m\nFORGED\u{202e}\x7f\"<a>&.elf";
 
 fn tracewright(arguments: &[OsString]) -> Output {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    Command::new(env!("CARGO_BIN_EXE_tracewright"))
-        .args(arguments)
-        .current_dir(root)
-        .stdin(Stdio::null())
-        .output()
-        .unwrap()
+    command(&[]).args(arguments).stdin(Stdio::null()).output().unwrap()
 }
 
 /// Arguments in one line; `{}` stands for a path.
@@ -146,7 +141,7 @@ fn cells(line: &str) -> Vec<String> {
 }
 
 /// Runs lines of arguments, each with what standard output is; those with `FILE` write a file, which is it.
-fn run_all(folder: &Folder, capture: &Path, lines: &[(&str, Is)]) {
+fn run_all(folder: &Scratch, capture: &Path, lines: &[(&str, Is)]) {
     for (number, &(line, is)) in lines.iter().enumerate() {
         let mut arguments = words(line, capture);
         let file = folder.path().join(format!("{number}-{FILE}"));
@@ -170,10 +165,9 @@ fn run_all(folder: &Folder, capture: &Path, lines: &[(&str, Is)]) {
 }
 
 /// A capture of a program whose names are hostile: symbols, source files, its own, and those of the capture.
-fn recorded(folder: &Folder) -> PathBuf {
-    let elf =
-        std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/bin/args.elf")).unwrap();
-    let program = folder.write(FILE, &hostile_elf::renamed(&elf, &HOSTILE)).unwrap();
+fn recorded(folder: &Scratch) -> PathBuf {
+    let elf = std::fs::read(root().join("programs/bin/args.elf")).unwrap();
+    let program = folder.write(FILE, &hostile_elf::renamed(&elf, &HOSTILE));
     let capture = folder.path().join(FILE.replace(".elf", ""));
     let arguments = words("record --protocol etrace --timing rocket_like --delta -o {}", &capture);
     let output = tracewright(&[&arguments[..], &[program.into()]].concat());
@@ -191,7 +185,7 @@ fn recorded(folder: &Folder) -> PathBuf {
 
 #[test]
 fn names_in_programs_and_captures() {
-    let folder = Folder::new().unwrap();
+    let folder = Scratch::new("hostile-names");
     let capture = recorded(&folder);
     let kept = folder.path().join("kept.prof");
     let store = words("profile {} --format tracewright -o", &capture);
@@ -288,12 +282,12 @@ const READERS: [(&str, Is); 10] = [
 
 #[test]
 fn names_of_processes_and_of_what_they_mapped() {
-    let folder = Folder::new().unwrap();
-    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples");
+    let folder = Scratch::new("hostile-names");
+    let samples = root().join("samples");
     let mut bytes = std::fs::read(samples.join("perf/perf.data")).unwrap();
     patch(&mut bytes, "hello\0", "\x1b[1m\n\0");
     patch(&mut bytes, "/usr/bin/hello.elf", "/\x1b[31m\nFORGED\u{202e}=");
-    run_all(&folder, &folder.write("=\x1b\nFORGED.data", &bytes).unwrap(), &READERS);
+    run_all(&folder, &folder.write("=\x1b\nFORGED.data", &bytes), &READERS);
 
     let threads = folder.path().join("=\x1b[31m\nFORGED threads");
     std::fs::create_dir(&threads).unwrap();
@@ -317,8 +311,8 @@ fn names_of_processes_and_of_what_they_mapped() {
 
 #[test]
 fn names_in_logs_of_the_plugin() {
-    let folder = Folder::new().unwrap();
-    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples");
+    let folder = Scratch::new("hostile-names");
+    let samples = root().join("samples");
     let mut bytes = std::fs::read(samples.join("retirement.log")).unwrap();
     patch(&mut bytes, "/nowhere/libgone.so", "/\x1b[31m\nFORGED\u{202e}");
     patch(&mut bytes, "this log was made by hand", "\x1b[31m\nFORGED\u{202e}\x7f");
@@ -328,7 +322,7 @@ fn names_in_logs_of_the_plugin() {
     let mut chunk = ChunkHeader::parse(head).unwrap();
     chunk.checksum = checksum(&body[..chunk.len as usize]);
     head.copy_from_slice(&chunk.to_bytes());
-    let log = folder.write("=\x1b[31m\nFORGED.log", &bytes).unwrap();
+    let log = folder.write("=\x1b[31m\nFORGED.log", &bytes);
     let lines = [
         ("info {}", Is::Text),
         ("info {} --json", Is::Json),

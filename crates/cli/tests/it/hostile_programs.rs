@@ -9,8 +9,7 @@ use tracewright_core::{Block, Class, Ended, Isa};
 use tracewright_hart::Sink;
 use tracewright_hart::log::own::Writer;
 use tracewright_isa::riscv::Xlen;
-use tracewright_testkit::riscv::qemu::Folder;
-use tracewright_testkit::{captures, skip};
+use tracewright_testkit::{Scratch, captures_for, skip};
 
 use crate::elf;
 use crate::run::{stderr, stdout, tracewright};
@@ -43,8 +42,8 @@ int main(int argc, char **argv) {
 
 #[test]
 fn a_program_does_not_leave_its_root() {
-    let folder = Folder::new().unwrap();
-    let source = folder.write("escape.c", ESCAPE.as_bytes()).unwrap();
+    let folder = Scratch::new("hostile-programs");
+    let source = folder.write("escape.c", ESCAPE.as_bytes());
     let scratch = source.parent().unwrap();
     let (root, outside) = (scratch.join("root"), scratch.join("outside"));
     fs::create_dir_all(&root).unwrap();
@@ -68,7 +67,7 @@ fn a_program_does_not_leave_its_root() {
 /// The program could rename the folder of the recording, and put a link in its place.
 #[test]
 fn nothing_is_recorded_where_the_program_may_change_it() {
-    let folder = Folder::new().unwrap();
+    let folder = Scratch::new("hostile-programs");
     let root = &folder.path().join("root");
     fs::create_dir(root).unwrap();
     fs::copy("../../programs/bin/args.elf", root.join("args")).unwrap();
@@ -100,8 +99,8 @@ int main(void) {
     return mmap(0, 4096, PROT_READ, MAP_PRIVATE, file, 0) == MAP_FAILED;
 }
 "#;
-    let folder = Folder::new().unwrap();
-    let source = folder.write("map.c", MAP.as_bytes()).unwrap();
+    let folder = Scratch::new("hostile-programs");
+    let source = folder.write("map.c", MAP.as_bytes());
     let root = folder.path().join("root");
     fs::create_dir(&root).unwrap();
     let compiled = Command::new("riscv64-linux-gnu-gcc")
@@ -120,7 +119,7 @@ int main(void) {
 /// A recording that does not begin leaves an earlier one as it is.
 #[test]
 fn an_earlier_recording_is_kept_until_the_next_begins() {
-    let folder = Folder::new().unwrap();
+    let folder = Scratch::new("hostile-programs");
     let out = folder.path().join("out");
     let (out_name, log) = (out.to_str().unwrap(), out.join("run.log"));
     assert_eq!(
@@ -144,11 +143,10 @@ fn an_earlier_recording_is_kept_until_the_next_begins() {
 /// Who reads the listing may go: what else is written is whole.
 #[test]
 fn a_closed_listing_does_not_cut_a_capture() {
-    let folder = Folder::new().unwrap();
+    let folder = Scratch::new("hostile-programs");
     // lui t0, 0x200; again: addi t0, t0, -1; bnez t0, again; li a7, 93; li a0, 0; ecall
     let words = [0x0020_02b7_u32, 0xfff2_8293, 0xfe02_9ee3, 0x05d0_0893, 0x513, 0x73];
-    let program =
-        folder.write("loop", &elf::elf(false, 0x10000, &words.map(u32::to_le_bytes).concat())).unwrap();
+    let program = folder.write("loop", &elf::elf(false, 0x10000, &words.map(u32::to_le_bytes).concat()));
     let (cut, whole) = (folder.path().join("cut"), folder.path().join("whole"));
     let how = |out: &Path| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tracewright"));
@@ -165,8 +163,8 @@ fn a_closed_listing_does_not_cut_a_capture() {
 /// A link in the root leads where it leads for the program, not where it leads on the host.
 #[test]
 fn the_program_is_looked_for_inside_the_root() {
-    let folder = Folder::new().unwrap();
-    let outside = folder.write("outside", &fs::read("../../programs/bin/args.elf").unwrap()).unwrap();
+    let folder = Scratch::new("hostile-programs");
+    let outside = folder.write("outside", &fs::read("../../programs/bin/args.elf").unwrap());
     let root = outside.with_file_name("root");
     fs::create_dir_all(&root).unwrap();
     std::os::unix::fs::symlink(&outside, root.join("program")).unwrap();
@@ -178,12 +176,12 @@ fn the_program_is_looked_for_inside_the_root() {
 /// A program that goes to the last address: the capture is there, and can be read.
 #[test]
 fn what_was_recorded_is_kept() {
-    let folder = Folder::new().unwrap();
+    let folder = Scratch::new("hostile-programs");
     // nop; li t0, -1; csrw mepc, t0; csrw mtvec, t0; mret
     let words = [0x13_u32, 0xfff0_0293, 0x3412_9073, 0x3052_9073, 0x3020_0073];
     let code = words.map(u32::to_le_bytes).concat();
     for (is_rv32, name) in [(false, "rv64"), (true, "rv32")] {
-        let program = folder.write(format!("{name}.elf"), &elf::elf(is_rv32, 0x8000_0000, &code)).unwrap();
+        let program = folder.write(format!("{name}.elf"), &elf::elf(is_rv32, 0x8000_0000, &code));
         for (index, more) in [&[][..], &["--entry", "ffffffffffffffff"], &["--entry", "fffffffffffffffe"]]
             .into_iter()
             .enumerate()
@@ -203,7 +201,7 @@ fn what_was_recorded_is_kept() {
     }
 }
 
-fn log(folder: &Folder, name: &str, blocks: &[(u64, u64, u32)]) -> String {
+fn log(folder: &Scratch, name: &str, blocks: &[(u64, u64, u32)]) -> String {
     let mut writer = Writer::<_, false, false>::new(Vec::new(), Xlen::Rv64).unwrap();
     for &(start, len, count) in blocks {
         writer.block(&Block {
@@ -216,13 +214,13 @@ fn log(folder: &Folder, name: &str, blocks: &[(u64, u64, u32)]) -> String {
             ended: Ended::Cut,
         });
     }
-    folder.write(name, &writer.finish().unwrap()).unwrap().to_str().unwrap().to_owned()
+    folder.write(name, &writer.finish().unwrap()).to_str().unwrap().to_owned()
 }
 
 /// Blocks of a log that are longer than any code: neither `encode` nor `record --from` walks through them.
 #[test]
 fn a_log_with_huge_blocks_is_read_at_once() {
-    let folder = Folder::new().unwrap();
+    let folder = Scratch::new("hostile-programs");
     let impossible = log(&folder, "impossible.log", &[(0x1000, 1 << 36, 1)]);
     // As many instructions as fit into so many bytes.
     let most = u32::MAX;
@@ -246,13 +244,13 @@ fn a_log_with_huge_blocks_is_read_at_once() {
 /// A program that no machine has memory for, with and without an operating system.
 #[test]
 fn a_program_with_huge_segments_takes_what_it_touches() {
-    let folder = Folder::new().unwrap();
+    let folder = Scratch::new("hostile-programs");
     // li a7, 93; ecall; j .
     let code = [0x05d0_0893_u32, 0x73, 0x6f].map(u32::to_le_bytes).concat();
     let segments =
         |address: u64| [0, 1].map(|_| elf::Segment { address, bytes: &code, zeros: 0x30_0000_0000 });
     for (name, address, status) in [("linux", 0x1_0000, 0), ("bare", 0x8000_0000, 1)] {
-        let program = folder.write(name, &elf::elf_of(false, address, &segments(address))).unwrap();
+        let program = folder.write(name, &elf::elf_of(false, address, &segments(address)));
         let program = program.to_str().unwrap();
         let limits = ["--memory", "16", "--max-instructions", "1000"];
         let output = tracewright(&[&["record"], &limits[..], &[program]].concat());
@@ -263,9 +261,9 @@ fn a_program_with_huge_segments_takes_what_it_touches() {
 /// A log of blocks does not have the instructions; the program does.
 #[test]
 fn a_listing_of_a_log_has_every_instruction() {
-    let folder = Folder::new().unwrap();
+    let folder = Scratch::new("hostile-programs");
     let [log, ran, listed] = ["log", "ran", "listed"].map(|name| {
-        let path = folder.write(name, b"").unwrap();
+        let path = folder.write(name, b"");
         path.to_str().unwrap().to_owned()
     });
     let program = "programs/bin/args.elf";
@@ -290,9 +288,7 @@ fn a_listing_of_a_log_has_every_instruction() {
 /// The proxy kernel asks the host for the program that it runs.
 #[test]
 fn host_files_are_read_where_that_is_allowed() {
-    let Some(captures) = captures() else {
-        return skip("host_files_are_read_where_that_is_allowed", "no shared captures");
-    };
+    let Some(captures) = captures_for("host_files_are_read_where_that_is_allowed", "") else { return };
     let programs = captures.join("riscv/elf").canonicalize().unwrap();
     let (kernel, programs) = (programs.join("pk.riscv"), programs.to_str().unwrap());
     let kernel = kernel.to_str().unwrap();

@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use tracewright_testkit::qemu::Folder;
+use crate::run::root;
+use tracewright_testkit::Scratch;
 
 const PROMPT: Duration = Duration::from_secs(60);
 
 /// A pipe that nobody writes to, a device that never ends, a folder.
-fn odd_files(folder: &Folder) -> [PathBuf; 3] {
+fn odd_files(folder: &Scratch) -> [PathBuf; 3] {
     let fifo = folder.path().join("fifo");
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     [fifo, "/dev/zero".into(), folder.path().to_owned()]
@@ -23,7 +24,7 @@ fn run(line: &str, file: &Path) -> (Option<i32>, String) {
     for word in line.split_whitespace() {
         command.arg(word.replace("{}", file.to_str().unwrap()));
     }
-    command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
+    command.current_dir(root());
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let start = Instant::now();
@@ -40,7 +41,7 @@ fn run(line: &str, file: &Path) -> (Option<i32>, String) {
 
 #[test]
 fn options_and_programs() {
-    let folder = Folder::new().unwrap();
+    let folder = Scratch::new("inputs");
     let new = folder.path().join("new");
     let lines = [
         "record {}",
@@ -76,8 +77,8 @@ fn options_and_programs() {
 
 #[test]
 fn files_that_captures_name() {
-    let folder = Folder::new().unwrap();
-    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples");
+    let folder = Scratch::new("inputs");
+    let samples = root().join("samples");
     for (number, file) in odd_files(&folder).iter().enumerate() {
         let threads = folder.path().join(format!("threads{number}"));
         fs::create_dir(&threads).unwrap();
@@ -113,8 +114,8 @@ fn files_that_captures_name() {
 /// The dynamic linker that a program asks for.
 #[test]
 fn a_dynamic_linker_that_is_no_file() {
-    let folder = Folder::new().unwrap();
-    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/bin");
+    let folder = Scratch::new("inputs");
+    let programs = root().join("programs/bin");
     let elf = fs::read(programs.join("args.elf")).unwrap();
     let (root, _) = (folder.path().join("root"), odd_files(&folder));
     fs::create_dir(&root).unwrap();

@@ -3,15 +3,17 @@
 use std::fs;
 use std::io::Read;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tracewright_etrace::packet::{BranchCount, Packet, Start, Support};
 use tracewright_etrace::stream::{Config, Encapsulation, Writer};
 use tracewright_etrace::{Params, data};
+use tracewright_testkit::Scratch;
 
-use delta::{Place, stderr, tracewright};
+use crate::run::{command, root};
+use delta::{record, stderr, tracewright};
 
 use crate::support::delta;
 
@@ -28,8 +30,8 @@ fn json(output: &Output) -> Value {
 }
 
 /// All verbs that count, of the capture in `run` and with the options `more`, which write what they have to into a folder.
-fn verbs(place: &Place, run: &str, more: &[&str]) -> Vec<Vec<String>> {
-    let kept = place.path("kept");
+fn verbs(place: &Scratch, run: &str, more: &[&str]) -> Vec<Vec<String>> {
+    let kept = place.join("kept");
     let mut all: Vec<Vec<&str>> = vec![
         vec!["decode", run, "--summary"],
         vec!["profile", run],
@@ -54,9 +56,9 @@ fn verbs(place: &Place, run: &str, more: &[&str]) -> Vec<Vec<String>> {
 /// E-Trace leaves out jumps: how often `j .` ran at the end of this program, nobody knows.
 #[test]
 fn an_endless_loop_makes_all_counts_lower_bounds() {
-    let place = Place::new();
-    place.record("traps", &["--timing", "tiny", "--delta"]);
-    let (run, kept) = (place.path("run"), place.path("kept"));
+    let place = Scratch::new("limits");
+    record(&place, "traps", &["--timing", "tiny", "--delta"]);
+    let (run, kept) = (place.join("run"), place.join("kept"));
     let said = "an endless loop at 0x800008a0 (exit+0x24) turned an unknown number of times: its counts are a lower bound";
     for verb in verbs(&place, &run, &[]) {
         let arguments: Vec<_> = verb.iter().map(String::as_str).collect();
@@ -66,7 +68,7 @@ fn an_endless_loop_makes_all_counts_lower_bounds() {
     partial(&["profile", &run], funnel);
     // What was kept says it, too, without any trace.
     partial(&["merge", &run, "-o", &kept], funnel);
-    let again = place.path("again");
+    let again = place.join("again");
     for verb in [
         vec!["profile", &kept],
         vec!["annotate", &kept, "exit"],
@@ -90,9 +92,9 @@ fn an_endless_loop_makes_all_counts_lower_bounds() {
 /// What has no such loop is complete.
 #[test]
 fn what_is_told_completely_is_no_lower_bound() {
-    let place = Place::new();
-    place.record("sort", &[]);
-    let run = place.path("run");
+    let place = Scratch::new("limits");
+    record(&place, "sort", &[]);
+    let run = place.join("run");
     let output = tracewright(&["profile", &run, "--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(json(&output)["funnel"]["lower_bound"], false);
@@ -102,9 +104,9 @@ fn what_is_told_completely_is_no_lower_bound() {
 /// After so many instructions all verbs stop, in the middle of a block, with as many threads as may be.
 #[test]
 fn every_verb_stops_after_so_many_instructions() {
-    let place = Place::new();
-    place.record("sort", &["--timing", "tiny", "--delta"]);
-    let run = place.path("run");
+    let place = Scratch::new("limits");
+    record(&place, "sort", &["--timing", "tiny", "--delta"]);
+    let run = place.join("run");
     let said = "stopped after 1003 instructions (--max-instructions): all that follows is left out";
     let limit = ["--max-instructions", "1003"];
     for mut verb in verbs(&place, &run, &limit) {
@@ -144,9 +146,9 @@ fn every_verb_stops_after_so_many_instructions() {
     for table in ["instructions", "functions", "loops", "branches", "indirect_calls", "funnel"] {
         assert_eq!(plenty[table], all[table], "{table}");
     }
-    let output = tracewright(&["merge", &run, "-o", &place.path("kept")]);
+    let output = tracewright(&["merge", &run, "-o", &place.join("kept")]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let output = tracewright(&["profile", &place.path("kept"), "--max-instructions", "5"]);
+    let output = tracewright(&["profile", &place.join("kept"), "--max-instructions", "5"]);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     assert!(stderr(&output).contains("--max-instructions"), "{}", stderr(&output));
 }
@@ -171,7 +173,7 @@ fn a_limit_is_no_difference_from_a_log() {
 
 /// Some bytes that tell of billions of instructions: branches that were foretold are a number.
 struct Hostile {
-    place: Place,
+    place: Scratch,
     trace: String,
     image: String,
     source: String,
@@ -181,8 +183,8 @@ const SOURCE: &str =
     "etrace,isa=rv64,encapsulation=smi,notime=0,f0s_width=1,bpred_size=4,branch_prediction=on";
 
 fn hostile() -> Hostile {
-    let place = Place::new();
-    let (trace, image) = (place.path("trace.bin"), place.path("code.bin"));
+    let place = Scratch::new("limits");
+    let (trace, image) = (place.join("trace.bin"), place.join("code.bin"));
     // bne zero, zero, 8; j -4; j -8
     let code = [0x0000_1463_u32, 0xffdf_f06f, 0xff9f_f06f];
     fs::write(&image, code.map(u32::to_le_bytes).concat()).unwrap();
@@ -216,7 +218,7 @@ impl Hostile {
 #[test]
 fn a_few_bytes_that_tell_of_billions_of_instructions_can_be_limited() {
     let hostile = hostile();
-    let kept = hostile.place.path("kept");
+    let kept = hostile.place.join("kept");
     let said = "stopped after 100000 instructions (--max-instructions)";
     for verb in [
         vec!["decode"],
@@ -240,10 +242,9 @@ fn a_reader_that_has_gone_and_a_full_disk_end_it_inside_a_packet() {
     let hostile = hostile();
     for jobs in ["1", "7"] {
         let verb = hostile.verb(&["decode"], &["--jobs", jobs]);
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let command = || {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_tracewright"));
-            command.args(&verb).current_dir(&root).stderr(Stdio::null());
+            let mut command = command(&[]);
+            command.args(&verb).stderr(Stdio::null());
             command
         };
         let mut gone = command().stdout(Stdio::piped()).spawn().unwrap();
@@ -280,8 +281,8 @@ fn text_that_waits_for_other_sources_is_limited() {
 /// A table with an entry for each instruction of each block, and blocks that begin everywhere in a long one.
 #[test]
 fn tables_of_hostile_traces_are_limited() {
-    let place = Place::new();
-    let (trace, image) = (place.path("trace.bin"), place.path("code.bin"));
+    let place = Scratch::new("limits");
+    let (trace, image) = (place.join("trace.bin"), place.join("code.bin"));
     // 60,000 instructions that do nothing, and a jump back.
     let mut code = vec![0x13_u32; 60_000];
     code.push(0x6f);
@@ -331,8 +332,8 @@ fn tables_of_hostile_traces_are_limited() {
 /// Where no image has the code, the program is no less the right one: a single mismatch after that is no reason to refuse to count.
 #[test]
 fn code_that_is_not_there_is_no_mismatch() {
-    let place = Place::new();
-    let (trace, image) = (place.path("trace.bin"), place.path("code.bin"));
+    let place = Scratch::new("limits");
+    let (trace, image) = (place.join("trace.bin"), place.join("code.bin"));
     // Jumps to the next instruction, and one to itself.
     let code = [[0x0040_006f_u32; 40].as_slice(), &[0x6f]].concat();
     fs::write(&image, code.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>()).unwrap();
@@ -369,9 +370,9 @@ fn code_that_is_not_there_is_no_mismatch() {
 /// What was said when the trace was decoded first is not said again when it is decoded in order.
 #[test]
 fn the_end_inside_a_packet_is_told_once() {
-    let place = Place::new();
-    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples/hello");
-    let capture = place.path("capture");
+    let place = Scratch::new("limits");
+    let samples = root().join("samples/hello");
+    let capture = place.join("capture");
     fs::create_dir(&capture).unwrap();
     for file in samples.read_dir().unwrap() {
         let file = file.unwrap();

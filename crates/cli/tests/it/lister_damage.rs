@@ -11,8 +11,7 @@ use std::process::Command;
 
 use tracewright_core::{Block, Context, Element, Ended, Flow, GapReason, Isa};
 use tracewright_testkit::lister::{self, Listed};
-use tracewright_testkit::qemu::Folder;
-use tracewright_testkit::{Rng, captures, skip};
+use tracewright_testkit::{Rng, Scratch, captures_for};
 
 /// Captures that 1.3.3 lists as 1.8.0 does while they are whole, and the file that has their trace.
 const CAPTURES: [(&str, &str); 13] = [
@@ -34,8 +33,8 @@ const CAPTURES: [(&str, &str); 13] = [
 const MOST: usize = 1 << 14;
 
 /// Copies a capture with up to eight bits of its trace flipped.
-fn damaged(from: &Path, trace: &str, rng: &mut Rng) -> Folder {
-    let here = Folder::new().unwrap();
+fn damaged(from: &Path, trace: &str, rng: &mut Rng) -> Scratch {
+    let here = Scratch::new("lister-damage");
     for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
         if entry.file_name() != trace {
             symlink(entry.path(), here.path().join(entry.file_name())).unwrap();
@@ -47,7 +46,7 @@ fn damaged(from: &Path, trace: &str, rng: &mut Rng) -> Folder {
         let bit = rng.below(8 * bytes.len() as u64) as usize;
         bytes[bit / 8] ^= 1 << (bit % 8);
     }
-    here.write(trace, &bytes).unwrap();
+    here.write(trace, &bytes);
     here
 }
 
@@ -266,11 +265,9 @@ fn known(
 #[test]
 fn damaged_captures_tell_what_opencsd_lists() {
     let test = "damaged_captures_tell_what_opencsd_lists";
-    let Some(captures) = captures().map(|captures| captures.join("coresight")) else {
-        return skip(test, "no shared captures");
-    };
-    if Command::new("trc_pkt_lister").arg("-h").current_dir(std::env::temp_dir()).output().is_err() {
-        return skip(test, "trc_pkt_lister (Debian package libopencsd-bin) is not installed");
+    let Some(captures) = captures_for(test, "coresight") else { return };
+    if !lister::available(test) {
+        return;
     }
     let seeds = std::env::var("DAMAGE_SEEDS").unwrap_or("0-60".into());
     let (from, to) = seeds.split_once('-').unwrap();

@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use tracewright_core::Element;
 use tracewright_etm::Registers;
 use tracewright_etm::encode::{Encoder, Options};
-use tracewright_testkit::Rng;
 use tracewright_testkit::program::{Executor, Happenings, Program, generate};
+use tracewright_testkit::{Rng, Scratch};
 
 /// Bytes of trace, unless MEMORY_TEST_BYTES says otherwise. (4 GB take a minute or so in release mode.)
 const BYTES: usize = 64 << 20;
@@ -21,13 +21,12 @@ fn a_long_trace_needs_no_more_memory_than_a_short_one() {
     let mut rng = Rng::new(7);
     let program = generate(&mut rng, 20_000);
     let (trace, instructions) = trace(&program, rng);
-    let dir = std::env::temp_dir().join(format!("tracewright-memory-{}", std::process::id()));
-    fs::create_dir_all(&dir).unwrap();
+    let scratch = Scratch::new("memory");
     for detail in ["--summary", "--blocks"] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tracewright"));
         command.args(["decode", "-", "--packing", "source", "--source", "etm4,id=0x10", detail]);
         for (i, segment) in program.segments.iter().enumerate() {
-            let path = dir.join(format!("{i}.bin"));
+            let path = scratch.path().join(format!("{i}.bin"));
             fs::write(&path, &segment.bytes).unwrap();
             command.arg("--image").arg(format!("{}@{:#x}", path.display(), segment.address));
         }
@@ -55,7 +54,6 @@ fn a_long_trace_needs_no_more_memory_than_a_short_one() {
             None => tracewright_testkit::skip("peak memory", "no /proc here"),
         }
     }
-    fs::remove_dir_all(&dir).ok();
 }
 
 /// A trace, and how many instructions it tells.

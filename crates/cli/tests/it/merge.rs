@@ -5,45 +5,30 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::run::{Place, tracewright};
+use crate::run::{ends, json, tracewright, values};
 use serde_json::Value;
-use tracewright_testkit::{captures, skip};
+use tracewright_testkit::{Scratch, captures_for, skip};
 
-/// Runs a command that ends with a status. Returns what it writes to standard output and error.
-fn ends(status: i32, arguments: &[&str]) -> (String, String) {
-    let output = tracewright(arguments);
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let (out, err) = (text(&output.stdout), text(&output.stderr));
-    assert_eq!(output.status.code(), Some(status), "{arguments:?}\n{err}");
-    (out, err)
+fn record_part(place: &Scratch, name: &str, program: &str) -> String {
+    let path = place.join(name);
+    let limit = ["--max-instructions", "60000"];
+    // It is stopped, which its status says.
+    ends(1, &[&["record", "-q", "--protocol", "etrace", "-o", &path, program][..], &limit].concat());
+    path
 }
 
-fn json(arguments: &[&str]) -> Value {
-    serde_json::from_str(&ends(0, arguments).0).unwrap()
-}
-
-impl Place {
-    fn record_part(&self, name: &str, program: &str) -> String {
-        let path = self.path(name);
-        let limit = ["--max-instructions", "60000"];
-        // It is stopped, which its status says.
-        ends(1, &[&["record", "-q", "--protocol", "etrace", "-o", &path, program][..], &limit].concat());
-        path
-    }
-
-    /// A profile of a capture.
-    fn profile(&self, name: &str, capture: &str, more: &[&str]) -> String {
-        let path = self.path(name);
-        ends(0, &[&["profile", capture, "--format", "tracewright", "-o", &path], more].concat());
-        path
-    }
+/// A profile of a capture.
+fn profile(place: &Scratch, name: &str, capture: &str, more: &[&str]) -> String {
+    let path = place.join(name);
+    ends(0, &[&["profile", capture, "--format", "tracewright", "-o", &path], more].concat());
+    path
 }
 
 /// Instructions of each function, counted one by one.
 fn decoded(capture: &str) -> HashMap<String, u64> {
     let (text, _) = ends(0, &["decode", capture, "--instructions", "--json"]);
     let mut functions = HashMap::new();
-    for row in text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+    for row in values(&text) {
         if row["kind"] == "instruction" {
             let symbol = row["symbol"].as_str().unwrap();
             *functions.entry(symbol.split('+').next().unwrap().to_owned()).or_default() += 1;
@@ -62,14 +47,14 @@ fn functions(diff: &Value, side: usize) -> HashMap<String, u64> {
 
 #[test]
 fn a_stored_profile_is_as_good_as_its_capture() {
-    let place = Place::new();
-    let run = place.record_part("run", "programs/bin/recursion.elf");
-    let stored = place.profile("run.prof", &run, &[]);
+    let place = Scratch::new("merge");
+    let run = record_part(&place, "run", "programs/bin/recursion.elf");
+    let stored = profile(&place, "run.prof", &run, &[]);
     let autofdo = |of: &str| ends(0, &["profile", of, "--format", "autofdo"]);
     assert_eq!(autofdo(&stored).0, autofdo(&run).0);
     assert!(!autofdo(&run).0.is_empty());
     // What is stored again is the same, and so is the funnel.
-    let again = place.profile("again.prof", &stored, &[]);
+    let again = profile(&place, "again.prof", &stored, &[]);
     assert_eq!(fs::read(&again).unwrap(), fs::read(&stored).unwrap());
     let funnel = |(_, err): (String, String)| err[err.find("bytes of trace").unwrap()..].to_owned();
     assert_eq!(funnel(autofdo(&stored)), funnel(autofdo(&run)));
@@ -90,12 +75,12 @@ fn a_stored_profile_is_as_good_as_its_capture() {
 
 #[test]
 fn merged_profiles_add_up_in_any_order() {
-    let place = Place::new();
+    let place = Scratch::new("merge");
     let runs =
-        ["recursion", "search"].map(|name| place.record_part(name, &format!("programs/bin/{name}.elf")));
-    let [a, b] = [0, 1].map(|i| place.profile(&format!("{i}.prof"), &runs[i], &[]));
+        ["recursion", "search"].map(|name| record_part(&place, name, &format!("programs/bin/{name}.elf")));
+    let [a, b] = [0, 1].map(|i| profile(&place, &format!("{i}.prof"), &runs[i], &[]));
     let sum = |name: &str, of: &[&str]| {
-        let path = place.path(name);
+        let path = place.join(name);
         let object = json(&[&["merge"], of, &["--json", "-o", &path]].concat());
         (fs::read(&path).unwrap(), object)
     };
@@ -104,7 +89,7 @@ fn merged_profiles_add_up_in_any_order() {
     // Captures or profiles, one at a time or all at once.
     assert_eq!(sum("captures", &[&runs[1], &runs[0]]).0, bytes);
     assert_eq!(sum("mixed", &[&runs[0], &b]).0, bytes);
-    let (aab, three) = sum("aab", &[&place.path("ab"), &a]);
+    let (aab, three) = sum("aab", &[&place.join("ab"), &a]);
     assert_eq!(sum("aba", &[&a, &b, &runs[0]]).0, aab);
     let count = |of: &Value| of["instructions"].as_u64().unwrap();
     let [one, two] = runs.each_ref().map(|run| decoded(run).values().sum::<u64>());
@@ -112,7 +97,7 @@ fn merged_profiles_add_up_in_any_order() {
     assert_eq!(count(&three["funnel"]), 2 * one + two);
     // What ran twice as often has the same share.
     sum("aa", &[&a, &a]);
-    let diff = json(&["diff", &a, &place.path("aa"), "--json"]);
+    let diff = json(&["diff", &a, &place.join("aa"), "--json"]);
     for row in diff["functions"].as_array().unwrap().iter().chain(diff["branches"].as_array().unwrap()) {
         assert_eq!(row["change"], 0.0, "{row}");
         let twice = |field: &str| {
@@ -125,9 +110,9 @@ fn merged_profiles_add_up_in_any_order() {
 
 #[test]
 fn filters_keep_what_they_say() {
-    let place = Place::new();
-    let run = place.record_part("run", "programs/bin/recursion.elf");
-    let stored = place.profile("run.prof", &run, &[]);
+    let place = Scratch::new("merge");
+    let run = record_part(&place, "run", "programs/bin/recursion.elf");
+    let stored = profile(&place, "run.prof", &run, &[]);
     let expected = decoded(&run);
     let all: u64 = expected.values().sum();
     let left = |more: &[&str]| {
@@ -148,19 +133,19 @@ fn filters_keep_what_they_say() {
     assert_eq!(left(&["--range", "0..main+4", "--range", "main+0x4..0xffffffffffff"]), all);
     // Parts of the trace file add up.
     let part = |more: &[&str]| {
-        let path = place.path("part");
+        let path = place.join("part");
         json(&[&["merge", &run, "-o", &path, "--json"], more].concat())["instructions"].as_u64().unwrap()
     };
     assert_eq!(part(&["--to", "0x200"]) + part(&["--from", "0x200"]), all);
     assert!(part(&["--to", "0x200"]) > 0);
-    let (path, trace) = (place.path("part"), fs::metadata(Path::new(&run).join("trace.bin")).unwrap().len());
+    let (path, trace) = (place.join("part"), fs::metadata(Path::new(&run).join("trace.bin")).unwrap().len());
     let funnel = json(&["merge", &run, "-o", &path, "--json", "--from", "0x200"])["funnel"].clone();
     assert_eq!(
         (&funnel["bytes"], &funnel["bytes_decoded"]),
         (&(trace - 0x200).into(), &(trace - 0x200).into())
     );
     // What was left out when a profile was made stays so, and is told.
-    let only = place.profile("only.prof", &run, &["--function", "main"]);
+    let only = profile(&place, "only.prof", &run, &["--function", "main"]);
     let (_, err) = ends(0, &["profile", &only, "--format", "autofdo"]);
     let left_out = (all - main).to_string();
     assert!(
@@ -192,13 +177,13 @@ int main(void) { return (hot(HOT) + same(500) + added(1)) & 1; }
 ";
 
 /// Two builds of a program, with build IDs. `None`: there is no compiler.
-fn builds(place: &Place) -> Option<[String; 2]> {
-    fs::write(place.path("app.c"), PROGRAM).unwrap();
+fn builds(place: &Scratch) -> Option<[String; 2]> {
+    fs::write(place.join("app.c"), PROGRAM).unwrap();
     let build = |name: &str, more: &[&str]| {
-        let out = place.path(name);
+        let out = place.join(name);
         fs::create_dir_all(Path::new(&out).parent().unwrap()).unwrap();
         let mut gcc = Command::new("riscv64-linux-gnu-gcc");
-        gcc.args(["-O1", "-g", "-static", "-Wl,--build-id", "-o", &out, &place.path("app.c")]).args(more);
+        gcc.args(["-O1", "-g", "-static", "-Wl,--build-id", "-o", &out, &place.join("app.c")]).args(more);
         Some(gcc.status().ok()?.success()).filter(|good| *good).map(|_| out)
     };
     Some([build("one/app", &["-DHOT=2000"])?, build("two/app", &["-DHOT=3000", "-DMORE"])?])
@@ -206,16 +191,16 @@ fn builds(place: &Place) -> Option<[String; 2]> {
 
 #[test]
 fn two_builds_are_compared_by_names_and_lines() {
-    let place = Place::new();
+    let place = Scratch::new("merge");
     let Some(programs) = builds(&place) else {
         return skip("two_builds_are_compared_by_names_and_lines", "no riscv64-linux-gnu-gcc");
     };
     let [a, b] = [0, 1].map(|i| {
-        let run = place.path(&format!("run{i}"));
+        let run = place.join(&format!("run{i}"));
         // The program says with its status what it has computed.
         let output = tracewright(&["record", "-q", "--protocol", "etrace", "-o", &run, &programs[i]]);
         assert!(output.status.code().is_some_and(|code| code < 2));
-        place.profile(&format!("{i}.prof"), &run, &[])
+        profile(&place, &format!("{i}.prof"), &run, &[])
     });
     let diff = json(&["diff", &a, &b, "--json"]);
     let function = |name: &str| {
@@ -240,18 +225,18 @@ fn two_builds_are_compared_by_names_and_lines() {
     assert!(text.lines().any(|line| line.ends_with("  added")), "{text}");
     let long = text.lines().find(|line| line.chars().count() > 80);
     assert_eq!(long, None);
-    assert!(err.lines().all(|line| line.contains(&place.path("")) || line.chars().count() <= 80), "{err}");
+    assert!(err.lines().all(|line| line.contains(&place.join("")) || line.chars().count() <= 80), "{err}");
     found_again(&place, &a, programs);
 }
 
 /// Binaries are found again by path, by --image and in --symfs, and by build ID; one that is another is named.
-fn found_again(place: &Place, stored: &str, [one, two]: [String; 2]) {
-    let copies = ["run0/app", "one/app"].map(|name| place.path(name));
+fn found_again(place: &Scratch, stored: &str, [one, two]: [String; 2]) {
+    let copies = ["run0/app", "one/app"].map(|name| place.join(name));
     let main = |more: &[&str]| {
         tracewright(&[&["profile", stored, "--format", "autofdo", "--function", "hot"], more].concat())
     };
     assert_eq!(main(&[]).status.code(), Some(0));
-    let kept = place.path("kept");
+    let kept = place.join("kept");
     fs::copy(&one, &kept).unwrap();
     // Its folder in the capture has it, too.
     for copy in &copies {
@@ -267,7 +252,7 @@ fn found_again(place: &Place, stored: &str, [one, two]: [String; 2]) {
     assert!(err.contains("its build ID is "), "{err}");
     let (_, err) = ends(1, &["profile", stored, "--format", "autofdo", "--image", &two]);
     assert!(err.contains(&two) && err.contains("no binary of"), "{err}");
-    let symfs = place.path("symfs");
+    let symfs = place.join("symfs");
     fs::create_dir_all(&symfs).unwrap();
     fs::copy(&kept, Path::new(&symfs).join("app")).unwrap();
     assert_eq!(main(&["--symfs", &symfs]).status.code(), Some(0));
@@ -275,11 +260,11 @@ fn found_again(place: &Place, stored: &str, [one, two]: [String; 2]) {
 
 #[test]
 fn damaged_profiles_are_refused_with_the_offset() {
-    let place = Place::new();
-    let run = place.record_part("run", "programs/bin/recursion.elf");
-    let stored = place.profile("run.prof", &run, &[]);
+    let place = Scratch::new("merge");
+    let run = record_part(&place, "run", "programs/bin/recursion.elf");
+    let stored = profile(&place, "run.prof", &run, &[]);
     let bytes = fs::read(&stored).unwrap();
-    let bad = place.path("bad.prof");
+    let bad = place.join("bad.prof");
     fs::write(&bad, &bytes[..bytes.len() / 2]).unwrap();
     for arguments in [&["profile", &bad][..], &["merge", &stored, &bad, "-o", "-"], &["diff", &bad, &stored]]
     {
@@ -297,13 +282,11 @@ fn damaged_profiles_are_refused_with_the_offset() {
 
 #[test]
 fn the_funnel_of_a_capture_in_frames_adds_up() {
-    let Some(folder) = captures() else {
-        return skip("the_funnel_of_a_capture_in_frames_adds_up", "no captures");
-    };
-    let place = Place::new();
+    let Some(folder) = captures_for("the_funnel_of_a_capture_in_frames_adds_up", "") else { return };
+    let place = Scratch::new("merge");
     let capture = folder.join("coresight/bugfix-exact-match");
     let capture = capture.to_str().unwrap();
-    let object = json(&["merge", capture, "--json", "-o", &place.path("out")]);
+    let object = json(&["merge", capture, "--json", "-o", &place.join("out")]);
     let number = |name: &str| object["funnel"][name].as_u64().unwrap();
     let parts: u64 = ["bytes_decoded", "bytes_around", "bytes_unread", "bytes_lost"].map(number).iter().sum();
     assert_eq!(parts, number("bytes"));
@@ -318,9 +301,9 @@ fn the_funnel_of_a_capture_in_frames_adds_up() {
 
 #[test]
 fn rows_of_a_difference_are_in_the_order_of_the_change_they_show() {
-    let place = Place::new();
+    let place = Scratch::new("merge");
     let runs = ["sort", "hash"].map(|name| {
-        let (path, program) = (place.path(name), format!("programs/bin/{name}.elf"));
+        let (path, program) = (place.join(name), format!("programs/bin/{name}.elf"));
         ends(0, &["record", "-q", "--protocol", "etrace", "-o", &path, &program, "--", "1000"]);
         path
     });

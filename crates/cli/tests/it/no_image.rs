@@ -3,10 +3,8 @@
 use std::fs;
 use std::io::Write;
 use std::num::NonZero;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
 
-use crate::support::Scratch;
+use crate::run::{command, piped, text, tracewright, values};
 use serde_json::Value;
 use tracewright_core::{Element, Ended, Flow, MemorySpace};
 use tracewright_etm::decode::{Decoder, Options};
@@ -18,7 +16,7 @@ use tracewright_etm::packet::{
 use tracewright_etm::{Params, Protocol, Registers, field};
 use tracewright_image::{Bytes, Image};
 use tracewright_testkit::program::{self, Program};
-use tracewright_testkit::{Reader, Rng, Run, broadcast, captures, skip, traced};
+use tracewright_testkit::{Reader, Rng, Run, Scratch, broadcast, captures_for, traced};
 
 /// Type, cycle if cycles are counted, value.
 type Row = (String, Option<u64>, String);
@@ -32,14 +30,8 @@ fn rows(registers: &Registers, bytes: &[u8], more: &[&str]) -> Vec<Row> {
     let named: Vec<_> = registers.named().map(|(name, value)| format!("{name}={value:#x}")).collect();
     let protocol = if registers.protocol == Protocol::Ete { "ete" } else { "etm4" };
     let source = format!("{protocol},{}", named.join(","));
-    let mut child = Command::new(env!("CARGO_BIN_EXE_tracewright"))
-        .args(["decode", "-", "--packing", "source", "--no-image", "--json", "--source", &source])
-        .args(more)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let verb = ["decode", "-", "--packing", "source", "--no-image", "--json", "--source", &source];
+    let mut child = piped(&[&verb, more].concat());
     let mut stdin = child.stdin.take().unwrap();
     let bytes = bytes.to_vec();
     let writer = std::thread::spawn(move || {
@@ -424,22 +416,19 @@ fn timestamps_count_from_the_last_count_before_them() {
 /// A capture of a real trace unit with branch broadcast, which tells addresses after barriers, too.
 #[test]
 fn rows_of_a_capture_are_what_decoding_with_its_program_tells() {
-    let Some(captures) = captures() else {
-        return skip("rows_of_a_capture_are_what_decoding_with_its_program_tells", "no shared captures");
+    let Some(captures) = captures_for("rows_of_a_capture_are_what_decoding_with_its_program_tells", "")
+    else {
+        return;
     };
     for (name, least) in [("maxspec0_commopt1", 900), ("texit-poe2", 5)] {
         let capture = captures.join("coresight").join(name);
-        let run = |options: &[&str]| {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_tracewright"));
-            command.arg("decode").arg(&capture).args(options).output().unwrap().stdout
-        };
+        let run = |options: &[&str]| tracewright(&[&["decode", text(&capture)], options].concat()).stdout;
         let got: Vec<_> =
             parse(&run(&["--no-image", "--json"])).into_iter().filter(|row| row.0 == "Br").collect();
         let with_program = String::from_utf8(run(&["--elements", "--json"])).unwrap();
         // A count is told after the blocks up to its branch, and before the block at the branch's target.
         let (mut cycle, mut went, mut expected) = (0, false, Vec::new());
-        for line in with_program.lines() {
-            let element: Value = serde_json::from_str(line).unwrap();
+        for element in values(&with_program) {
             match element["kind"].as_str().unwrap() {
                 "cycles" => cycle = element["cycles"].as_u64().map_or(0, |cycles| cycle + cycles),
                 "trace on" => (cycle, went) = (0, false),
@@ -463,18 +452,13 @@ fn rows_of_a_capture_are_what_decoding_with_its_program_tells() {
 #[test]
 fn overlapping_images_are_told() {
     let scratch = Scratch::new("overlap");
-    fs::create_dir_all(scratch.path()).unwrap();
-    let name = |i: usize| scratch.path().join(format!("{i}.bin")).display().to_string();
+    let name = |i: usize| scratch.join(&format!("{i}.bin"));
     let mut images = Vec::new();
     for i in 0..8 {
         fs::write(name(i), [i as u8; 64]).unwrap();
         images.extend(["--image".into(), format!("{}@{:#x}", name(i), 0x1000 + 32 * i)]);
     }
-    let sample = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../samples/two-cores");
-    let run = |verb: &str| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tracewright"));
-        command.arg(verb).arg(&sample).args(&images).output().unwrap()
-    };
+    let run = |verb: &str| command(&[verb, "samples/two-cores"]).args(&images).output().unwrap();
     let stderr = String::from_utf8(run("decode").stderr).unwrap();
     let told = format!("warning: {} at 0x1020-0x1060 overlaps {}", name(1), name(0));
     assert!(stderr.contains(&told), "{stderr}");

@@ -2,18 +2,19 @@
 
 use std::fs;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use tracewright_testkit::qemu::Folder;
+use crate::run::{command, root};
+use tracewright_testkit::Scratch;
 
 /// A run that takes longer did not notice; the machine may be busy.
 const PROMPT: Duration = Duration::from_secs(60);
 
 /// A command line; `CAPTURE` and `ENDLESS` stand for a recording and a program that never ends.
 struct Case<'a> {
-    folder: &'a Folder,
+    folder: &'a Scratch,
     line: &'a str,
 }
 
@@ -24,7 +25,7 @@ struct Ended {
 
 impl Case<'_> {
     fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tracewright"));
+        let mut command = command(&[]);
         let path = |name: &str| self.folder.path().join(name);
         for word in self.line.split_whitespace() {
             match word {
@@ -36,8 +37,18 @@ impl Case<'_> {
                 _ => command.arg(word),
             };
         }
-        command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).stdin(Stdio::null());
+        command.stdin(Stdio::null());
         command
+    }
+
+    /// Runs it with files of at most so many blocks of 512 bytes.
+    fn limited(&self, blocks: u32) -> Ended {
+        let command = self.command();
+        let mut limited = Command::new("sh");
+        limited.args(["-c", &format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\""), "sh"]);
+        limited.arg(command.get_program()).args(command.get_args());
+        limited.current_dir(command.get_current_dir().unwrap());
+        self.ended(limited.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap())
     }
 
     fn ended(&self, mut child: Child) -> Ended {
@@ -66,13 +77,13 @@ impl Case<'_> {
 }
 
 /// A recording, its log, its profile, and a program that never ends.
-fn recorded() -> Folder {
-    let folder = Folder::new().unwrap();
-    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/bin");
+fn recorded() -> Scratch {
+    let folder = Scratch::new("outputs");
+    let programs = root().join("programs/bin");
     let mut elf = fs::read(programs.join("args.elf")).unwrap();
     // A jump to itself in the place of the first instruction; `.text` is at this offset, and `_start` first in it.
     elf[0x120..0x124].copy_from_slice(&0x6f_u32.to_le_bytes());
-    folder.write("endless.elf", &elf).unwrap();
+    folder.write("endless.elf", &elf);
     for line in [
         "record -q --protocol etrace --timing rocket_like --delta -o CAPTURE programs/bin/args.elf",
         "record -q --log LOG programs/bin/args.elf",
@@ -191,14 +202,7 @@ fn a_recording_that_finds_no_room_ends_and_is_kept() {
     ] {
         let line = line.replace("NEW.", &format!("{}.", new.display()));
         let case = Case { folder: &folder, line: &line };
-        let limited = &mut Command::new("sh");
-        limited.args(["-c", "trap '' XFSZ; ulimit -f 128; exec \"$@\"", "sh"]);
-        let command = case.command();
-        limited
-            .arg(command.get_program())
-            .args(command.get_args())
-            .current_dir(command.get_current_dir().unwrap());
-        let ended = case.ended(limited.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
+        let ended = case.limited(128);
         assert_eq!(ended.status, Some(2), "{line}: {}", ended.errors);
         let message = full.replace("NEW", new.to_str().unwrap()) + ": cannot write: File too large";
         assert!(ended.errors.contains(&message), "{line}: {}", ended.errors);
@@ -330,14 +334,7 @@ fn a_disk_that_is_full_leaves_the_result_that_was_there() {
     ] {
         fs::write(&new, "what was there before").unwrap();
         let case = Case { folder: &folder, line };
-        let limited = &mut Command::new("sh");
-        limited.args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$@\"", "sh"]);
-        let command = case.command();
-        limited
-            .arg(command.get_program())
-            .args(command.get_args())
-            .current_dir(command.get_current_dir().unwrap());
-        let ended = case.ended(limited.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
+        let ended = case.limited(1);
         assert_eq!(ended.status, Some(2), "{line}: {}", ended.errors);
         assert!(ended.errors.contains("new: cannot write: File too large"), "{line}: {}", ended.errors);
         assert_eq!(fs::read_to_string(&new).unwrap(), "what was there before", "{line}");

@@ -4,9 +4,9 @@ use crate::support;
 
 use std::path::Path;
 
-use support::{Scratch, Source, decode, frames, write_snapshot};
+use support::{Source, decode, frames, write_snapshot};
 use tracewright_input::Packing;
-use tracewright_testkit::{Rng, captures, program, skip};
+use tracewright_testkit::{Rng, Scratch, captures_for, program};
 
 const STYLES: &[&[&str]] = &[
     &[],
@@ -38,7 +38,7 @@ fn check(capture: &Path, options: &[&str]) -> usize {
 
 #[test]
 fn captures_of_chips() {
-    let Some(captures) = captures() else { return skip("captures_of_chips", "no shared captures") };
+    let Some(captures) = captures_for("captures_of_chips", "") else { return };
     for name in
         ["coresight/juno_r1_1", "coresight/juno-ret-stck", "coresight/ete_spec_3", "process/fib_trace1"]
     {

@@ -2,11 +2,11 @@
 //! and against what Linux perf makes of them. Differences are explained in crates/input/DIFFERENCES.md.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use crate::run::tracewright;
-use tracewright_testkit::{captures, skip};
+use tracewright_testkit::{Scratch, captures_for, skip};
 
 /// A recording, and how what is listed of it counts: simpleperf's index is that of the byte in all trace so far, ours that in the
 /// file.
@@ -35,15 +35,6 @@ const CASES: &[Case] = &[
         lines: [23_806, 4999],
     },
 ];
-
-/// The folder of recordings.
-fn recordings(test: &str) -> Option<PathBuf> {
-    let folder = captures().map(|captures| captures.join("perf"));
-    if folder.is_none() {
-        skip(test, "no shared/captures beside the repository");
-    }
-    folder
-}
 
 /// What a file that may be packed says.
 fn unpacked(path: &Path) -> Option<String> {
@@ -96,7 +87,7 @@ impl Case {
 
 #[test]
 fn packets_are_those_that_simpleperf_lists() {
-    let Some(folder) = recordings("packets of recordings") else { return };
+    let Some(folder) = captures_for("packets of recordings", "perf") else { return };
     for case in CASES {
         let listing = unpacked(&folder.join(format!("oracle/{}.packet.txt", case.name)));
         let Some(listing) = listing else { return skip("packets of recordings", "no xz") };
@@ -124,7 +115,7 @@ const RELOCATED: [&str; 2] = [
 
 #[test]
 fn elements_are_those_that_simpleperf_lists() {
-    let Some(folder) = recordings("elements of recordings") else { return };
+    let Some(folder) = captures_for("elements of recordings", "perf") else { return };
     for case in CASES {
         let listing = unpacked(&folder.join(format!("oracle/{}.element.txt", case.name)));
         let Some(listing) = listing else { return skip("elements of recordings", "no xz") };
@@ -217,7 +208,7 @@ fn instructions(text: &str) -> Vec<u64> {
 
 #[test]
 fn instructions_and_branches_are_those_of_perf() {
-    let Some(folder) = recordings("perf script") else { return };
+    let Some(folder) = captures_for("perf script", "perf") else { return };
     let ours = Script::of(&folder.join("simpleperf/perf_etm.data"), &folder.join("simpleperf"));
     let Some(expected) = unpacked(&folder.join("oracle/perf_etm.insns.txt")) else {
         return skip("perf script", "no gzip");
@@ -242,21 +233,21 @@ fn perf_script(path: &Path, symfs: &Path, options: &[&str]) -> Option<String> {
 /// A whole process, from the dynamic loader on, with three programs mapped.
 #[test]
 fn a_whole_process_is_that_of_the_perf_that_is_here() {
-    let Some(folder) = recordings("perf itself") else { return };
+    let Some(folder) = captures_for("perf itself", "perf") else { return };
     let path = folder.join("ricsec_branches_trace1.data");
     let elf = folder.join("../process/elf");
     let ours = Script::of(&path, &elf);
     // Counted by OpenCSD's lister in the same trace, as a snapshot.
     assert_eq!((ours.instructions.len(), ours.branches.len()), (74_912, 8033));
     // perf wants the folders of the machine.
-    let symfs = std::env::temp_dir().join(format!("tracewright-{}-symfs", std::process::id()));
-    fs::create_dir_all(symfs.join("branches")).unwrap();
+    let scratch = Scratch::new("symfs");
+    let symfs = scratch.path();
+    fs::create_dir(symfs.join("branches")).unwrap();
     for name in ["branches", "ld-2.31.so", "libc-2.31.so"] {
         fs::copy(elf.join(name), symfs.join("branches").join(name)).unwrap();
     }
-    let listed = perf_script(&path, &symfs, &["--itrace=i1i", "-F", "ip,insn"]);
-    let branched = perf_script(&path, &symfs, &["--itrace=b", "-F", "ip,addr"]);
-    fs::remove_dir_all(&symfs).unwrap();
+    let listed = perf_script(&path, symfs, &["--itrace=i1i", "-F", "ip,insn"]);
+    let branched = perf_script(&path, symfs, &["--itrace=b", "-F", "ip,addr"]);
     let (Some(listed), Some(branched)) = (listed, branched) else {
         return skip("perf itself", "no perf that reads CoreSight");
     };

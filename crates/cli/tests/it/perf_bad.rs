@@ -9,12 +9,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use support::Scratch;
 use support::processes::{Made, programs};
 use tracewright_etm::Protocol;
 use tracewright_testkit::perf::{Form, Recording, Who, who};
 use tracewright_testkit::program::Program;
-use tracewright_testkit::{Rng, captures, skip};
+use tracewright_testkit::{Rng, Scratch, captures_for};
 
 /// What a command did.
 struct Done {
@@ -52,15 +51,6 @@ impl Done {
         }
         self
     }
-}
-
-/// The recordings of simpleperf.
-fn recordings(test: &str) -> Option<PathBuf> {
-    let folder = captures().map(|captures| captures.join("perf/simpleperf"));
-    if folder.is_none() {
-        skip(test, "no shared/captures beside the repository");
-    }
-    folder
 }
 
 /// A folder with a recording of simpleperf in it.
@@ -272,7 +262,7 @@ fn records_that_nobody_knows_are_named_and_passed_over() {
 /// The same of what simpleperf recorded: a program whose symbols are taken out.
 #[test]
 fn a_program_that_was_stripped_is_named() {
-    let Some(folder) = recordings("a stripped program") else { return };
+    let Some(folder) = captures_for("a stripped program", "perf/simpleperf") else { return };
     let (scratch, path) = copied(&folder, "perf_etm.data", "bad-symbols");
     let root = scratch.path().join("root");
     let mut program = fs::read(folder.join("etm_test_loop")).unwrap();
@@ -307,7 +297,7 @@ fn a_program_that_was_stripped_is_named() {
 /// The kernel is not there; its module is.
 #[test]
 fn without_the_kernel_its_modules_come_out() {
-    let Some(folder) = recordings("a kernel that is missing") else { return };
+    let Some(folder) = captures_for("a kernel that is missing", "perf/simpleperf") else { return };
     let (scratch, path) = copied(&folder, "perf_kernel.data", "bad-kernel");
     let root = scratch.path().join("root");
     fs::copy(folder.join("rq_stats.ko"), root.join("rq_stats.ko")).unwrap();
@@ -339,7 +329,7 @@ fn boundaries(file: &[u8]) -> Vec<usize> {
 /// Cut off anywhere: always a reason, never more than the whole.
 #[test]
 fn recordings_that_are_cut_off_say_so() {
-    let Some(folder) = recordings("recordings that are cut off") else { return };
+    let Some(folder) = captures_for("recordings that are cut off", "perf/simpleperf") else { return };
     for name in ["perf_etm.data", "perf_header_v0.data", "perf_with_unformatted_trace.data"] {
         cut_off_anywhere(&folder, name);
     }
@@ -430,7 +420,6 @@ fn other_forms_say_so_as_well() {
         recording.aux(who(1, 5), 0, 64, 0).trace(0, 0, &[0; 64]);
         let whole = recording.write(form);
         let scratch = Scratch::new(&format!("bad-form-{form:?}"));
-        fs::create_dir_all(scratch.path()).unwrap();
         let path = scratch.path().join("perf.data");
         for _ in 0..15 {
             fs::write(&path, &whole[..rng.below(whole.len() as u64) as usize]).unwrap();

@@ -7,11 +7,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use support::Scratch;
 use support::processes::{Made, Running, install, map, programs};
 use tracewright_etm::Protocol;
 use tracewright_testkit::perf::{Form, who};
-use tracewright_testkit::{Rng, skip};
+use tracewright_testkit::{Rng, Scratch, skip};
 
 fn two_processes(protocol: Protocol, scratch: &Scratch) -> Made {
     let mut rng = Rng::new(41);

@@ -11,7 +11,7 @@ use tracewright_etm::packet::{Packet, Parser};
 use tracewright_frames::{Deframer, Demux, Format};
 use tracewright_image::Image;
 use tracewright_input::{Packing, Protocol, perf};
-use tracewright_testkit::{captures, skip};
+use tracewright_testkit::captures_for;
 
 /// A block that ran: of which file, and where it was linked to be. `None`: no file.
 struct Ran {
@@ -132,9 +132,7 @@ fn hex(text: &str) -> u64 {
 
 #[test]
 fn counts_are_those_that_simpleperf_injects() {
-    let Some(perf) = captures().map(|captures| captures.join("perf")) else {
-        return skip("profiles of recordings", "no shared/captures beside the repository");
-    };
+    let Some(perf) = captures_for("profiles of recordings", "perf") else { return };
     let folder = perf.join("simpleperf");
     let text = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
     let expected = Counts::autofdo(&text("perf_inject.data"));
@@ -159,9 +157,7 @@ const DIRECT: [(u64, u64); 2] = [(0x2ec, 0x140), (0x168, 0x18c)];
 /// A kernel module: it is not at the start of its memory, as only the recording knows.
 #[test]
 fn branches_of_a_kernel_module_are_those_that_simpleperf_lists() {
-    let Some(perf) = captures().map(|captures| captures.join("perf")) else {
-        return skip("a kernel module", "no shared/captures beside the repository");
-    };
+    let Some(perf) = captures_for("a kernel module", "perf") else { return };
     let blocks = blocks(&perf.join("simpleperf/perf_kernel.data"), &perf.join("simpleperf"));
     assert!(blocks.iter().all(|ran| ran.file.ends_with("/rq_stats.ko")));
     // An address, and taken or not of the branches that follow, the last first.

@@ -2,15 +2,12 @@
 
 use crate::support;
 
-use std::fs;
-use std::process::Command;
-
-use support::Scratch;
+use crate::run::{good, text, values};
 use support::processes::{Made, Running, install, map, programs};
 use tracewright_core::Element;
 use tracewright_etm::Protocol;
-use tracewright_testkit::Rng;
 use tracewright_testkit::perf::{Who, who};
+use tracewright_testkit::{Rng, Scratch};
 
 /// Decodes a recording whose counter counts 25 million times a second, from 7 seconds on. What was told of time, as objects and as
 /// text; and of the capture.
@@ -18,7 +15,6 @@ fn told(counter: u64, with_record: bool) -> (Vec<serde_json::Value>, String, ser
     let scratch = Scratch::new(&format!("perf-time-{counter}-{with_record}"));
     let mut rng = Rng::new(48);
     let programs = programs(&mut rng);
-    fs::create_dir_all(scratch.path()).unwrap();
     install(&scratch, &programs);
     let mut made = Made::timed(counter);
     if with_record {
@@ -31,19 +27,13 @@ fn told(counter: u64, with_record: bool) -> (Vec<serde_json::Value>, String, ser
     elements.push(Element::Timestamp { value: 25_000_000, cycles: None });
     made.piece(who(100, 10), &elements);
     let path = made.write(&scratch);
-    let run = |arguments: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tracewright"));
-        command.args(arguments).arg(&path).arg("--symfs").arg(scratch.path().join("root"));
-        let output = command.output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
-    };
+    let run =
+        |arguments: &[&str]| good(&[arguments, &[text(&path), "--symfs", &scratch.join("root")]].concat());
     let objects = run(&["decode", "--elements", "--json"]);
-    let objects = objects.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
-    let times = objects.filter(|object| object["kind"] == "timestamp").collect();
-    let text = run(&["decode", "--elements"]);
-    let text = text.lines().filter(|line| line.contains("timestamp 0x")).collect();
-    (times, text, serde_json::from_str(&run(&["info", "--json"])).unwrap())
+    let times = values(&objects).filter(|object| object["kind"] == "timestamp").collect();
+    let lines = run(&["decode", "--elements"]);
+    let lines = lines.lines().filter(|line| line.contains("timestamp 0x")).collect();
+    (times, lines, serde_json::from_str(&run(&["info", "--json"])).unwrap())
 }
 
 #[test]

@@ -4,10 +4,11 @@
 //! tool told the edges that the main function of one of them takes.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use tracewright_testkit::{captures, skip};
+use crate::run::{command, text};
+use tracewright_testkit::{Scratch, captures_for, skip};
 
 /// A capture, its program, and how many instructions ran.
 const CAPTURES: [(&str, &str, usize); 3] = [
@@ -18,8 +19,7 @@ const CAPTURES: [(&str, &str, usize); 3] = [
 
 /// Runs `decode`. Everything must be right.
 fn decode(capture: &Path, options: &[String]) -> String {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tracewright"));
-    let output = command.arg("decode").arg(capture).args(options).output().unwrap();
+    let output = command(&["decode", text(capture)]).args(options).output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{capture:?} {options:?}: {errors}");
     assert_eq!(errors.lines().count(), 1, "{capture:?} {options:?}: {errors}");
@@ -60,31 +60,20 @@ fn images(process: &Path, capture: &Path) -> Vec<String> {
     loaded(capture).into_iter().flat_map(option).collect()
 }
 
-/// A copy of a capture without its memory dumps; removed at the end.
-struct WithoutDumps(PathBuf);
-
-impl WithoutDumps {
-    fn of(capture: &Path, name: &str) -> Self {
-        let dir = std::env::temp_dir().join(format!("tracewright-process-{}-{name}", std::process::id()));
-        fs::create_dir_all(&dir).unwrap();
-        for file in ["snapshot.ini", "trace.ini", "device_1.ini", "cstrace.bin"] {
-            fs::write(dir.join(file), fs::read(capture.join(file)).unwrap()).unwrap();
-        }
-        let core = fs::read_to_string(capture.join("cpu_0.ini")).unwrap();
-        fs::write(dir.join("cpu_0.ini"), core.split("[dump").next().unwrap()).unwrap();
-        Self(dir)
+/// Copies a capture without its memory dumps.
+fn without_dumps(capture: &Path) -> Scratch {
+    let scratch = Scratch::new("process");
+    for file in ["snapshot.ini", "trace.ini", "device_1.ini", "cstrace.bin"] {
+        scratch.write(file, &fs::read(capture.join(file)).unwrap());
     }
-}
-
-impl Drop for WithoutDumps {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+    let core = fs::read_to_string(capture.join("cpu_0.ini")).unwrap();
+    scratch.write("cpu_0.ini", core.split("[dump").next().unwrap().as_bytes());
+    scratch
 }
 
 /// Does something with each capture.
 fn each(test: &str, check: impl Fn(&Path, &Path, &str, usize)) {
-    let Some(captures) = captures() else { return skip(test, "no shared captures") };
+    let Some(captures) = captures_for(test, "") else { return };
     let process = captures.join("process");
     for (name, program, instructions) in CAPTURES {
         check(&process, &process.join(name), program, instructions);
@@ -137,10 +126,9 @@ fn elf_files_are_as_good_as_dumps() {
         let expected = decode(capture, &style);
         let images = images(process, capture);
         assert_eq!(images.len(), 6);
-        let name = capture.file_name().unwrap().to_str().unwrap();
-        let bare = WithoutDumps::of(capture, name);
+        let bare = without_dumps(capture);
         assert!(
-            decode(&bare.0, &[style.clone(), images.clone()].concat()) == expected,
+            decode(bare.path(), &[style.clone(), images.clone()].concat()) == expected,
             "{capture:?}: snapshot"
         );
         let raw = "--packing coresight --source \

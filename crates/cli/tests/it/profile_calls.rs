@@ -2,64 +2,40 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::PathBuf;
 use std::process::Command;
 
-use crate::run::{root, tracewright};
+use crate::run::{TIMED, good, json, recorded, root, text, value};
 use serde_json::Value;
-use tracewright_testkit::riscv::qemu::Folder;
-use tracewright_testkit::{captures, skip};
-
-/// Runs a command that has to go well.
-fn good(arguments: &[&str]) -> String {
-    let output = tracewright(arguments);
-    assert_eq!(output.status.code(), Some(0), "{arguments:?}\n{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
+use tracewright_testkit::{Scratch, captures_for, skip};
 
 /// A recorded program.
 struct Run {
-    dir: PathBuf,
-    _folder: Folder,
+    folder: Scratch,
+    /// The capture.
+    run: String,
     /// Instructions and cycles that the machine counted.
     counted: [u64; 2],
 }
 
 impl Run {
     fn new(program: &str) -> Self {
-        let folder = Folder::new().unwrap();
-        let dir = folder.write("here", b"").unwrap().parent().unwrap().to_owned();
-        let path = |name: &str| dir.join(name).to_str().unwrap().to_owned();
-        let (run, summary) = (path("run"), path("summary.json"));
-        let program = format!("programs/bin/{program}.elf");
-        let timing = ["--protocol", "etrace", "--timing", "rocket_like", "--delta"];
-        let mut arguments = vec!["record", "-q"];
-        arguments.extend(timing);
-        arguments.extend(["-o", &run, "--summary", &summary, &program]);
-        good(&arguments);
-        let summary: Value = serde_json::from_str(&fs::read_to_string(&summary).unwrap()).unwrap();
+        let folder = Scratch::new("profile-calls");
+        let summary = folder.join("summary.json");
+        let run = recorded(&folder, program, &[TIMED, &["--summary", &summary]].concat());
+        let summary = value(summary);
         let counted = ["instructions", "cycles"].map(|name| {
             let found = find(&summary, name).and_then(Value::as_u64);
             found.unwrap_or_else(|| panic!("no {name} in {summary}"))
         });
-        Self { dir, _folder: folder, counted }
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.dir.join(name).to_str().unwrap().to_owned()
+        Self { folder, run: text(&run).to_owned(), counted }
     }
 
     fn profile(&self, more: &[&str]) -> String {
-        let run = self.path("run");
-        let mut arguments = vec!["profile", &run, "--calls"];
-        arguments.extend(more);
-        good(&arguments)
+        good(&[&["profile", &self.run, "--calls"], more].concat())
     }
 
     fn json(&self, more: &[&str]) -> Value {
-        let mut arguments = vec!["--json"];
-        arguments.extend(more);
-        serde_json::from_str(&self.profile(&arguments)).unwrap()
+        json(&[&["profile", &self.run, "--calls", "--json"], more].concat())
     }
 }
 
@@ -152,7 +128,7 @@ fn loops_and_pointers_of_sort() {
         assert_eq!(sums.sum::<u64>(), all, "{weight}");
         assert!(folded.contains("_start;main;try;heap_sort;sift_down "), "{folded}");
     }
-    let svg = run.path("sort.svg");
+    let svg = run.folder.join("sort.svg");
     run.profile(&["--format", "flamegraph", "-o", &svg]);
     browser(&run, &svg);
     let svg = fs::read_to_string(svg).unwrap();
@@ -163,8 +139,8 @@ fn loops_and_pointers_of_sort() {
 
 /// A browser opens a flame graph: its script has run when the picture is as wide as the window, and functions have their names on them.
 fn browser(run: &Run, svg: &str) {
-    let data = format!("--user-data-dir={}", run.path("browser"));
-    let picture = format!("--screenshot={}", run.path("picture.png"));
+    let data = format!("--user-data-dir={}", run.folder.join("browser"));
+    let picture = format!("--screenshot={}", run.folder.join("picture.png"));
     let open = |what: &str| {
         let options = ["--headless", "--no-sandbox", "--disable-gpu", "--window-size=1400,900"];
         let address = format!("file://{svg}");
@@ -182,7 +158,7 @@ fn browser(run: &Run, svg: &str) {
     }
     // Width and height are where every PNG file has them.
     assert!(open(&picture).unwrap().status.success());
-    let picture = fs::read(run.path("picture.png")).unwrap();
+    let picture = fs::read(run.folder.join("picture.png")).unwrap();
     assert_eq!(&picture[16..24], [0, 0, 5, 120, 0, 0, 3, 132]);
 }
 
@@ -192,7 +168,7 @@ fn number(text: &str) -> u64 {
 }
 
 fn callgrind(run: &Run, profile: &Value) {
-    let file = run.path("sort.callgrind");
+    let file = run.folder.join("sort.callgrind");
     run.profile(&["--format", "callgrind", "-o", &file]);
     let arguments = ["--inclusive=yes", "--threshold=100", "--auto=no", "--show=Instructions", &file];
     let Ok(output) = Command::new("callgrind_annotate").args(arguments).output() else {
@@ -211,7 +187,7 @@ fn callgrind(run: &Run, profile: &Value) {
 }
 
 fn pprof(run: &Run, profile: &Value) {
-    let file = run.path("sort.pb.gz");
+    let file = run.folder.join("sort.pb.gz");
     run.profile(&["--format", "pprof", "-o", &file]);
     let gzip = Command::new("gzip").args(["-t", &file]).status().unwrap();
     assert!(gzip.success());
@@ -267,8 +243,8 @@ int main()
 
 #[test]
 fn leaps_come_back() {
-    let folder = Folder::new().unwrap();
-    let source = folder.write("leaps.cc", LEAPS.as_bytes()).unwrap();
+    let folder = Scratch::new("profile-calls");
+    let source = folder.write("leaps.cc", LEAPS.as_bytes());
     let path = |name: &str| source.with_file_name(name).to_str().unwrap().to_owned();
     let (program, run) = (path("leaps"), path("run"));
     let compiler = Command::new("riscv64-linux-gnu-g++")
@@ -280,7 +256,7 @@ fn leaps_come_back() {
     };
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
     good(&["record", "-q", "--protocol", "etrace", "-o", &run, &program]);
-    let profile: Value = serde_json::from_str(&good(&["profile", &run, "--calls", "--json"])).unwrap();
+    let profile = json(&["profile", &run, "--calls", "--json"]);
     let calls = |name: &str| function(&profile, name)["calls"].as_u64().unwrap();
     assert_eq!(calls("deep(int)"), 5 * 11);
     assert_eq!(calls("thrower(int)"), 9);
@@ -302,14 +278,12 @@ fn leaps_come_back() {
 /// Of real captures: the instructions of all functions are those that are decoded.
 #[test]
 fn captures_add_up() {
-    let Some(all) = captures() else {
-        return skip("profiles of captures", "the shared captures are not here");
-    };
+    let Some(all) = captures_for("profiles of captures", "") else { return };
     for name in ["coresight/bugfix-exact-match", "coresight/juno-uname-002", "process/fib_trace1"] {
         let path = all.join(name);
         let path = path.to_str().unwrap();
-        let decoded: Value = serde_json::from_str(&good(&["decode", path, "--summary", "--json"])).unwrap();
-        let profile: Value = serde_json::from_str(&good(&["profile", path, "--calls", "--json"])).unwrap();
+        let decoded = json(&["decode", path, "--summary", "--json"]);
+        let profile = json(&["profile", path, "--calls", "--json"]);
         assert_eq!(decoded["instructions"], profile["instructions"], "{name}");
         assert_eq!(
             sum(rows(&profile, "functions"), "instructions"),

@@ -4,14 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use crate::run::{text, tracewright};
+use crate::run::{root, text, tracewright};
 use tracewright_profile::branch_list::{self, ListedKind};
 use tracewright_testkit::perf::{Form, Recording, who};
-use tracewright_testkit::qemu::Folder;
-use tracewright_testkit::{captures, skip};
+use tracewright_testkit::{Scratch, captures_for, has_programs};
 
 /// Runs a program that must succeed; what it writes to standard output.
 fn ran(program: &str, arguments: &[&str]) -> String {
@@ -19,14 +18,6 @@ fn ran(program: &str, arguments: &[&str]) -> String {
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{program} {arguments:?}: {told}");
     String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn recordings(test: &str) -> Option<PathBuf> {
-    let folder = captures().map(|captures| captures.join("perf"));
-    if folder.is_none() {
-        skip(test, "no shared/captures beside the repository");
-    }
-    folder
 }
 
 /// A profile of something of simpleperf's; the status is not looked at, since other programs that ran are not here.
@@ -37,7 +28,7 @@ fn simpleperf(folder: &Path, input: &Path, format: &str) -> Vec<u8> {
 
 #[test]
 fn autofdo_and_bolt_are_those_of_simpleperf() {
-    let Some(folder) = recordings("autofdo_and_bolt_are_those_of_simpleperf") else { return };
+    let Some(folder) = captures_for("autofdo_and_bolt_are_those_of_simpleperf", "perf") else { return };
     for name in ["perf_etm", "perf_with_unformatted_trace"] {
         let input = folder.join(format!("simpleperf/{name}.data"));
         let expected = fs::read(folder.join(format!("oracle/{name}.afdo.txt"))).unwrap();
@@ -53,7 +44,7 @@ fn autofdo_and_bolt_are_those_of_simpleperf() {
 #[test]
 fn branch_lists_come_to_what_simpleperf_makes_of_them() {
     let test = "branch_lists_come_to_what_simpleperf_makes_of_them";
-    let Some(folder) = recordings(test) else { return };
+    let Some(folder) = captures_for(test, "perf") else { return };
     let expected = fs::read(folder.join("oracle/perf_etm.afdo.txt")).unwrap();
     for name in ["perf_etm", "perf_with_unformatted_trace"] {
         let input = folder.join(format!("oracle/{name}.bl"));
@@ -61,15 +52,15 @@ fn branch_lists_come_to_what_simpleperf_makes_of_them() {
     }
     // And those that we write.
     let ours = simpleperf(&folder, &folder.join("simpleperf/perf_etm.data"), "branch-list");
-    let here = Folder::new().unwrap();
-    let ours = here.write("ours.bl", &ours).unwrap();
+    let here = Scratch::new("profile-compilers");
+    let ours = here.write("ours.bl", &ours);
     assert_eq!(simpleperf(&folder, &ours, "autofdo"), expected);
     // And those in recordings, without any trace.
     for (name, file) in [("oracle/perf_etm.bl", "theirs.data"), ("ours", "ours.data")] {
         let list = if name == "ours" { fs::read(&ours) } else { fs::read(folder.join(name)) }.unwrap();
         let mut recorded = Recording::new();
         let recorded = recorded.comm(who(1, 0), "app", true).feature(133, list).write(Form::File);
-        let recorded = here.write(file, &recorded).unwrap();
+        let recorded = here.write(file, &recorded);
         assert_eq!(simpleperf(&folder, &recorded, "autofdo"), expected, "{name}");
         let output = tracewright(&["decode", text(&recorded)]);
         let told = String::from_utf8_lossy(&output.stderr);
@@ -97,7 +88,7 @@ fn branch_lists_come_to_what_simpleperf_makes_of_them() {
 /// A kernel whose addresses are those in memory: the same program, called the kernel.
 #[test]
 fn branch_lists_of_a_kernel_that_was_moved() {
-    let Some(folder) = recordings("branch_lists_of_a_kernel_that_was_moved") else { return };
+    let Some(folder) = captures_for("branch_lists_of_a_kernel_that_was_moved", "perf") else { return };
     // Its name is told as well, and is another.
     let counts = |bytes: &[u8]| -> Vec<String> {
         let lines = String::from_utf8_lossy(bytes);
@@ -119,10 +110,10 @@ fn branch_lists_of_a_kernel_that_was_moved() {
         binary.kind = ListedKind::Kernel;
         binary.kernel_start = Some(start);
     }
-    let here = Folder::new().unwrap();
-    let moved = here.write("kernel.bl", &branch_list::write(&list)).unwrap();
+    let here = Scratch::new("profile-compilers");
+    let moved = here.write("kernel.bl", &branch_list::write(&list));
     let program = fs::read(folder.join("simpleperf/etm_test_loop")).unwrap();
-    let vmlinux = here.write("vmlinux", &program).unwrap();
+    let vmlinux = here.write("vmlinux", &program);
     let dir = vmlinux.parent().unwrap();
     for option in [["--symfs", text(dir)], ["--image", text(&vmlinux)]] {
         let arguments = [&["profile", text(&moved), "--format", "bolt-simpleperf"], &option[..]].concat();
@@ -151,9 +142,9 @@ message Binary {
 fn read_by_protoc(list: &Path) -> (Vec<String>, u64) {
     // Magic, version, whether it is compressed, and the length of the part.
     const HEAD: usize = 24 + 4 + 1 + 4;
-    let here = Folder::new().unwrap();
-    here.write("list.proto", BRANCH_LIST.as_bytes()).unwrap();
-    let part = here.write("part", &fs::read(list).unwrap()[HEAD..]).unwrap();
+    let here = Scratch::new("profile-compilers");
+    here.write("list.proto", BRANCH_LIST.as_bytes());
+    let part = here.write("part", &fs::read(list).unwrap()[HEAD..]);
     let output = Command::new("protoc")
         .args(["--proto_path", text(here.path()), "--decode=BranchList", "list.proto"])
         .stdin(fs::File::open(part).unwrap())
@@ -177,20 +168,20 @@ fn read_by_protoc(list: &Path) -> (Vec<String>, u64) {
 #[test]
 fn branch_lists_are_messages_as_simpleperf_writes_them() {
     let test = "branch_lists_are_messages_as_simpleperf_writes_them";
-    let Some(folder) = recordings(test) else { return };
-    if !all_here(test, &["protoc"]) {
+    let Some(folder) = captures_for(test, "perf") else { return };
+    if !has_programs(test, &["protoc"]) {
         return;
     }
     let ours = simpleperf(&folder, &folder.join("simpleperf/perf_etm.data"), "branch-list");
-    let here = Folder::new().unwrap();
-    let ours = read_by_protoc(&here.write("ours.bl", &ours).unwrap());
+    let here = Scratch::new("profile-compilers");
+    let ours = read_by_protoc(&here.write("ours.bl", &ours));
     assert_eq!(ours, read_by_protoc(&folder.join("oracle/perf_etm.bl")));
     assert_eq!((ours.0.len(), ours.1), (2, 208));
 }
 
 #[test]
 fn ranges_are_all_instructions() {
-    let Some(folder) = recordings("ranges_are_all_instructions") else { return };
+    let Some(folder) = captures_for("ranges_are_all_instructions", "perf") else { return };
     let input = folder.join("simpleperf/perf_etm.data");
     let profile = String::from_utf8(simpleperf(&folder, &input, "bolt-simpleperf")).unwrap();
     let hex = |text: &str| u64::from_str_radix(text, 16).unwrap();
@@ -269,19 +260,8 @@ fn profile(capture: &Path, format: &str) -> Vec<u8> {
 }
 
 fn sources() -> [String; 2] {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/pays");
+    let folder = root().join("programs/pays");
     ["main.c", "take.c"].map(|name| text(&folder.join(name)).to_owned())
-}
-
-/// Whether all of these programs are here.
-fn all_here(test: &str, programs: &[&str]) -> bool {
-    for program in programs {
-        if Command::new(program).arg("--version").output().is_err() {
-            skip(test, &format!("no {program} (./test installs it)"));
-            return false;
-        }
-    }
-    true
 }
 
 /// Compiles the program with clang.
@@ -296,9 +276,9 @@ fn clang(target: Target, options: &[&str], output: &Path) {
 const LLVM: [&str; 5] = ["clang-19", "ld.lld-19", "llvm-profdata-19", "llvm-profgen-19", "qemu-aarch64"];
 
 /// A profile as text, as bytes, and as llvm-profgen makes it of addresses: all the same, as LLVM writes them.
-fn same_as_profgen(here: &Folder, program: &Path, capture: &Path) -> String {
-    let [text_form, binary, addresses] = ["llvm", "llvm-binary", "profgen"]
-        .map(|format| here.write(format, &profile(capture, format)).unwrap());
+fn same_as_profgen(here: &Scratch, program: &Path, capture: &Path) -> String {
+    let [text_form, binary, addresses] =
+        ["llvm", "llvm-binary", "profgen"].map(|format| here.write(format, &profile(capture, format)));
     let theirs = here.path().join("theirs");
     let options =
         [format!("--unsymbolized-profile={}", text(&addresses)), format!("--binary={}", text(program))];
@@ -317,11 +297,11 @@ fn same_as_profgen(here: &Folder, program: &Path, capture: &Path) -> String {
 #[test]
 fn llvm_reads_its_profile_and_makes_better_code() {
     let test = "llvm_reads_its_profile_and_makes_better_code";
-    if !all_here(test, &LLVM) {
+    if !has_programs(test, &LLVM) {
         return;
     }
     for target in Target::ALL {
-        let here = Folder::new().unwrap();
+        let here = Scratch::new("profile-compilers");
         let at = |name: &str| here.path().join(name);
         let (program, capture) = (at("program"), at("capture"));
         clang(target, &[], &program);
@@ -366,20 +346,17 @@ fn lines_of_ours(profile: &str) -> BTreeMap<String, u64> {
 #[test]
 fn create_llvm_prof_reads_its_profile() {
     let test = "create_llvm_prof_reads_its_profile";
-    if !all_here(test, &LLVM) {
+    if !has_programs(test, &[&LLVM[..], &["create_llvm_prof"]].concat()) {
         return;
     }
-    if Command::new("create_llvm_prof").arg("--version").output().is_err() {
-        return skip(test, "no create_llvm_prof (./test --full installs it)");
-    }
     for target in Target::ALL {
-        let here = Folder::new().unwrap();
+        let here = Scratch::new("profile-compilers");
         let at = |name: &str| here.path().join(name);
         let (program, capture, theirs) = (at("program"), at("capture"), at("theirs"));
         // It counts from the first segment: that is an offset in the file if segments are linked so.
         clang(target, &["-gdwarf-4", "-Wl,-z,separate-loadable-segments"], &program);
         target.record(&program, &capture);
-        let addresses = here.write("autofdo", &profile(&capture, "autofdo")).unwrap();
+        let addresses = here.write("autofdo", &profile(&capture, "autofdo"));
         let options = [("binary", &program), ("profile", &addresses), ("out", &theirs)];
         let mut options: Vec<_> =
             options.iter().map(|(name, path)| format!("--{name}={}", text(path))).collect();
@@ -400,10 +377,10 @@ fn position_independent_programs_are_understood() {
     const PERF2BOLT: &str = "/usr/lib/llvm-19/bin/perf2bolt";
     const SYSROOT: &str = "/usr/aarch64-linux-gnu";
     let test = "position_independent_programs_are_understood";
-    if !all_here(test, &[&LLVM[..], &[PERF2BOLT]].concat()) {
+    if !has_programs(test, &[&LLVM[..], &[PERF2BOLT]].concat()) {
         return;
     }
-    let here = Folder::new().unwrap();
+    let here = Scratch::new("profile-compilers");
     let at = |name: &str| here.path().join(name);
     let (program, capture) = (at("program"), at("capture"));
     let sources = sources();
@@ -417,7 +394,7 @@ fn position_independent_programs_are_understood() {
     );
     let write = |format: &str| {
         let arguments = ["profile", text(&capture), "--binary", "program", "--format", format];
-        here.write(format, &tracewright(&arguments).stdout).unwrap()
+        here.write(format, &tracewright(&arguments).stdout)
     };
     let [lines, addresses, aggregated, fdata] = ["llvm", "profgen", "bolt", "fdata"].map(write);
     let theirs = at("theirs");
@@ -445,14 +422,14 @@ fn position_independent_programs_are_understood() {
 fn profiles_of_cpp_are_those_of_llvm_profgen() {
     let test = "profiles_of_cpp_are_those_of_llvm_profgen";
     let gcc = "riscv64-linux-gnu-g++";
-    if !all_here(test, &[&LLVM[..4], &[gcc]].concat()) {
+    if !has_programs(test, &[&LLVM[..4], &[gcc]].concat()) {
         return;
     }
     let source = sources()[0].replace("main.c", "shapes.cc");
     let clang: &[&str] =
         &["clang++-19", "--target=riscv64-linux-gnu", "-fuse-ld=lld", "-fdebug-info-for-profiling"];
     for (compiler, debug) in [(clang, "-gmlt"), (clang, "-g"), (&[gcc], "-g")] {
-        let here = Folder::new().unwrap();
+        let here = Scratch::new("profile-compilers");
         let (program, capture) = (here.path().join("program"), here.path().join("capture"));
         let common = ["-static", "-O2", debug, "-o", text(&program), &source];
         ran(compiler[0], &[&compiler[1..], &common].concat());
@@ -469,17 +446,17 @@ fn bolt_reads_its_profiles_and_makes_better_code() {
     const PERF2BOLT: &str = "/usr/lib/llvm-19/bin/perf2bolt";
     const MERGE: &str = "/usr/lib/llvm-19/bin/merge-fdata";
     let test = "bolt_reads_its_profiles_and_makes_better_code";
-    if !all_here(test, &[&LLVM[..2], &LLVM[4..], &[BOLT, PERF2BOLT, MERGE]].concat()) {
+    if !has_programs(test, &[&LLVM[..2], &LLVM[4..], &[BOLT, PERF2BOLT, MERGE]].concat()) {
         return;
     }
     for target in Target::ALL {
-        let here = Folder::new().unwrap();
+        let here = Scratch::new("profile-compilers");
         let at = |name: &str| here.path().join(name);
         let (program, capture, better) = (at("program"), at("capture"), at("better"));
         clang(target, &[], &program);
         let before = target.record(&program, &capture);
-        let aggregated = here.write("bolt", &profile(&capture, "bolt")).unwrap();
-        let (theirs, ours) = (at("theirs"), here.write("ours", &profile(&capture, "fdata")).unwrap());
+        let aggregated = here.write("bolt", &profile(&capture, "bolt"));
+        let (theirs, ours) = (at("theirs"), here.write("ours", &profile(&capture, "fdata")));
         ran(PERF2BOLT, &["-pa", "-p", text(&aggregated), "-o", text(&theirs), text(&program)]);
         // Of what is ours, BOLT's own tool says the same as we do. (Functions of libraries have several names.)
         let lines = |file: &Path| -> BTreeSet<String> {
@@ -511,18 +488,17 @@ fn bolt_reads_its_profiles_and_makes_better_code() {
 fn gcc_reads_its_profile_and_makes_better_code() {
     let test = "gcc_reads_its_profile_and_makes_better_code";
     for (gcc, format) in [("riscv64-linux-gnu-gcc", "gcov"), ("riscv64-linux-gnu-gcc-16", "gcov-16")] {
-        if Command::new(gcc).arg("--version").output().is_err() {
-            skip(test, &format!("no {gcc}"));
+        if !has_programs(test, &[gcc]) {
             continue;
         }
-        let here = Folder::new().unwrap();
+        let here = Scratch::new("profile-compilers");
         let (program, capture) = (here.path().join("program"), here.path().join("capture"));
         let sources = sources();
         let sources = sources.each_ref().map(String::as_str);
         let common = ["-static", "-O2", "-g", "-o", text(&program)];
         ran(gcc, &[&common[..], &sources].concat());
         let before = Target::Riscv64.record(&program, &capture);
-        let profile = here.write("profile.gcov", &profile(&capture, format)).unwrap();
+        let profile = here.write("profile.gcov", &profile(&capture, format));
         let used = format!("-fauto-profile={}", text(&profile));
         ran(gcc, &[&common[..], &sources, &[&used]].concat());
         let after = Target::Riscv64.record(&program, &capture);
@@ -534,7 +510,7 @@ fn gcc_reads_its_profile_and_makes_better_code() {
 
 #[test]
 fn what_cannot_be_written_is_said() {
-    let Some(folder) = recordings("what_cannot_be_written_is_said") else { return };
+    let Some(folder) = captures_for("what_cannot_be_written_is_said", "perf") else { return };
     let (input, programs) = (folder.join("simpleperf/perf_etm.data"), folder.join("simpleperf"));
     let mut all = String::new();
     for arguments in [&["--format", "llvm"][..], &["--format", "fdata", "--binary", "nothing"]] {

@@ -8,8 +8,8 @@ use std::fs;
 use std::path::Path;
 
 use recorded::record;
-use tracewright_testkit::qemu::{Folder, Program};
-use tracewright_testkit::{debian, skip};
+use tracewright_testkit::qemu::Program;
+use tracewright_testkit::{Scratch, debian, skip};
 
 /// The files of a folder.
 fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
@@ -29,7 +29,7 @@ fn captures_of_real_programs_tell_what_ran() {
             continue;
         };
         // The same inputs twice: for QEMU alone, and for the recorder.
-        let folders = [Folder::new().unwrap(), Folder::new().unwrap()];
+        let folders = [Scratch::new("qemu-debian"), Scratch::new("qemu-debian")];
         folders.iter().for_each(|folder| debian::write_inputs(folder.path()).unwrap());
         let is_run = |program: &debian::Program| {
             program.architecture == architecture && (program.small || debian::is_full())
@@ -46,7 +46,7 @@ fn captures_of_real_programs_tell_what_ran() {
                 root: Some(&root),
                 folder: Some(folder),
             };
-            let [alone, beside] = folders.each_ref().map(Folder::path);
+            let [alone, beside] = folders.each_ref().map(Scratch::path);
             let expected = how(alone).run(b"").unwrap();
             let recorded = record(&how(beside), &[]);
             let said = String::from_utf8_lossy(&recorded.output.stderr);

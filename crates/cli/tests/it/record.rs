@@ -1,25 +1,12 @@
 //! `tracewright record`, as people and scripts use it.
 
-use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::run::{root, stderr, stdout};
-use serde_json::Value;
-use tracewright_testkit::riscv::qemu::Folder;
-use tracewright_testkit::skip;
+use crate::run::{command, root, stderr, stdout, tracewright, value};
+use tracewright_testkit::{Scratch, captures_for};
 
 fn record(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_tracewright"))
-        .current_dir(root())
-        .arg("record")
-        .args(arguments)
-        .output()
-        .unwrap()
-}
-
-/// The JSON object that `--summary` wrote.
-fn summary(path: &Path) -> Value {
-    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+    tracewright(&[&["record"], arguments].concat())
 }
 
 #[test]
@@ -34,11 +21,11 @@ fn the_status_is_the_programs_own() {
 /// QEMU counts the system calls among the instructions: 21,502,953 and 5.
 #[test]
 fn the_summary_adds_up() {
-    let folder = Folder::new().unwrap();
-    let path = folder.write("summary.json", b"").unwrap();
+    let folder = Scratch::new("record");
+    let path = folder.write("summary.json", b"");
     let output = record(&["-q", "--summary", path.to_str().unwrap(), "programs/bin/sort.elf"]);
     assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()));
-    let summary = summary(&path);
+    let summary = value(&path);
     assert_eq!(summary["instructions"], 21_502_948);
     assert_eq!(summary["system_calls"], 5);
     let count = |name: &str| summary[name].as_u64().unwrap();
@@ -48,8 +35,8 @@ fn the_summary_adds_up() {
 
 #[test]
 fn a_log_and_what_is_read_from_it_are_the_same_run() {
-    let folder = Folder::new().unwrap();
-    let file = |name: &str| folder.write(name, b"").unwrap().to_str().unwrap().to_owned();
+    let folder = Scratch::new("record");
+    let file = |name: &str| folder.write(name, b"").to_str().unwrap().to_owned();
     let (log, listed, again) = (file("run.log"), file("listing"), file("again"));
     let (first, second) = (file("first.json"), file("second.json"));
     let program = ["programs/bin/jumps.elf"];
@@ -60,7 +47,7 @@ fn a_log_and_what_is_read_from_it_are_the_same_run() {
         Some(0)
     );
     assert_eq!(std::fs::read(&listed).unwrap(), std::fs::read(&again).unwrap());
-    let (first, second) = (summary(first.as_ref()), summary(second.as_ref()));
+    let (first, second) = (value(&first), value(&second));
     for name in [
         "instructions",
         "blocks",
@@ -98,21 +85,21 @@ fn programs_without_an_operating_system_run() {
 
 #[test]
 fn cycles_come_from_a_model() {
-    let folder = Folder::new().unwrap();
-    let path = folder.write("summary.json", b"").unwrap();
+    let folder = Scratch::new("record");
+    let path = folder.write("summary.json", b"");
     let output =
         record(&["--timing", "tiny", "--summary", path.to_str().unwrap(), "programs/bin/recursion.elf"]);
     assert_eq!(output.status.code(), Some(0));
-    let summary = summary(&path);
+    let summary = value(&path);
     assert!(summary["cycles"].as_u64().unwrap() > summary["instructions"].as_u64().unwrap());
     assert!(stderr(&output).contains("an instruction"), "{}", stderr(&output));
     let settings = record(&["--timing", "print"]);
-    let file = folder.write("model.txt", &settings.stdout).unwrap();
+    let file = folder.write("model.txt", &settings.stdout);
     assert_eq!(
         record(&["-q", "--timing", file.to_str().unwrap(), "programs/bin/args.elf"]).status.code(),
         Some(0)
     );
-    let bad = folder.write("bad.txt", b"retire_with = 2\n").unwrap();
+    let bad = folder.write("bad.txt", b"retire_with = 2\n");
     let output = record(&["--timing", bad.to_str().unwrap(), "programs/bin/args.elf"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("retire_width"), "{}", stderr(&output));
@@ -134,8 +121,8 @@ fn a_program_that_goes_wrong_says_where() {
     assert!(text.lines().all(|line| line.len() <= 80), "{text}");
 
     let elf = std::fs::read(root().join("programs/bin/sort.elf")).unwrap();
-    let folder = Folder::new().unwrap();
-    let cut = folder.write("cut.elf", &elf[..300]).unwrap();
+    let folder = Scratch::new("record");
+    let cut = folder.write("cut.elf", &elf[..300]);
     let text = stderr(&record(&[cut.to_str().unwrap()]));
     assert!(text.contains("cut.elf: ") && text.contains("cut short"), "{text}");
 
@@ -152,9 +139,7 @@ fn a_program_that_goes_wrong_says_where() {
 
 #[test]
 fn an_arm_program_is_told_where_to_go() {
-    let Some(captures) = tracewright_testkit::captures() else {
-        return skip("record on an Arm program", "no shared captures");
-    };
+    let Some(captures) = captures_for("record on an Arm program", "") else { return };
     let path = captures.join("process/elf/branches");
     let output = record(&[path.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(2));
@@ -163,8 +148,8 @@ fn an_arm_program_is_told_where_to_go() {
 
 #[test]
 fn what_was_recorded_before_the_end_is_kept() {
-    let folder = Folder::new().unwrap();
-    let log = folder.write("run.log", b"").unwrap();
+    let folder = Scratch::new("record");
+    let log = folder.write("run.log", b"");
     let log = log.to_str().unwrap();
     let how = ["-q", "--log", log, "--max-instructions", "1000", "programs/bin/sort.elf"];
     assert_eq!(record(&how).status.code(), Some(1));
@@ -183,12 +168,10 @@ fn what_was_recorded_before_the_end_is_kept() {
 #[test]
 #[cfg(unix)]
 fn an_endless_program_can_be_stopped() {
-    let folder = Folder::new().unwrap();
-    let log = folder.write("run.log", b"").unwrap();
+    let folder = Scratch::new("record");
+    let log = folder.write("run.log", b"");
     let log = log.to_str().unwrap();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_tracewright"))
-        .current_dir(root())
-        .args(["record", "--log", log, "programs/bin/jumps.elf", "--", "1000000000"])
+    let mut child = command(&["record", "--log", log, "programs/bin/jumps.elf", "--", "1000000000"])
         .stderr(std::process::Stdio::piped())
         .stdout(std::process::Stdio::null())
         .spawn()

@@ -3,16 +3,16 @@
 use crate::support::recorded;
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
+use crate::run::{good, stdout, text, tracewright, values};
 use recorded::{Recorded, record};
 use serde_json::Value;
 use tracewright_core::Block;
 use tracewright_hart::{Access, Sink};
 use tracewright_isa::riscv::{AccessKind, Instruction, Op, Xlen, decode};
 use tracewright_qemu::read::Log;
-use tracewright_testkit::qemu::{Folder, Guest, Program, Variant, build};
-use tracewright_testkit::skip;
+use tracewright_testkit::qemu::{Guest, Program, Variant, build};
+use tracewright_testkit::{Scratch, skip};
 
 /// What an instruction did, as the log has it.
 struct Did {
@@ -86,12 +86,7 @@ fn number(value: &Value) -> Option<u64> {
 
 /// What `decode` tells of a capture's buffer.
 fn told(dir: &Path, buffer: &str) -> Vec<Told> {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tracewright"));
-    let output = command.args(["decode", "--json", "--buffer", buffer]).arg(dir).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8(output.stdout).unwrap();
-    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    lines
+    values(&good(&["decode", "--json", "--buffer", buffer, text(dir)]))
         .filter_map(|line| match line["kind"].as_str() {
             Some("data") => Some(Told::Access {
                 access: line["access"].as_str().unwrap().to_owned(),
@@ -171,11 +166,9 @@ fn compare(what: &str, recorded: &Recorded, has_values: bool) -> (usize, usize) 
 
 /// A trace of the log is the trace that was recorded, byte by byte.
 fn encode_again(recorded: &Recorded) {
-    let folder = Folder::new().unwrap();
+    let folder = Scratch::new("record-data");
     let again = folder.path().join("again");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tracewright"));
-    let output = command.args(["encode", "-q", "-o"]).arg(&again).arg(recorded.log()).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    good(&["encode", "-q", "-o", text(&again), text(&recorded.log())]);
     let mut traces = 0;
     for file in std::fs::read_dir(recorded.capture()).unwrap().map(Result::unwrap) {
         let name = file.file_name().into_string().unwrap();
@@ -264,12 +257,11 @@ fn compare_with_hart(elf: &Path, arguments: &[&str], recorded: &Recorded) {
     let mut range = said.split_whitespace().filter_map(|word| number(&word.into()));
     let range = (range.next().unwrap(), range.next().unwrap());
     let ours = within(told(&recorded.capture(), "thread0"), range);
-    let folder = Folder::new().unwrap();
+    let folder = Scratch::new("record-data");
     let dir = folder.path().join("hart");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tracewright"));
-    command.args(["record", "-q", "--protocol", "etrace", "--option", "data=address,value", "-o"]).arg(&dir);
-    let output = command.arg(elf).arg("--").args(arguments).output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&output.stdout), said);
+    let data = ["record", "-q", "--protocol", "etrace", "--option", "data=address,value", "-o", text(&dir)];
+    let output = tracewright(&[&data[..], &[text(elf), "--"], arguments].concat());
+    assert_eq!(stdout(&output), said);
     let theirs = within(told(&dir, "trace"), range);
     let mut unknown = 0;
     for (at, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {

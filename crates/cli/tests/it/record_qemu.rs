@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::run::{stderr, text};
+use crate::run::{command, good, stderr, stdout, text, tracewright, value};
 use serde_json::Value;
-use tracewright_testkit::qemu::{Folder, Guest, Variant, build};
+use tracewright_testkit::Scratch;
+use tracewright_testkit::qemu::{Guest, Variant, build};
 
 fn record(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tracewright"));
-    command.arg("record").arg("--qemu").args(arguments);
+    let mut command = command(&["record", "--qemu"]);
+    command.args(arguments);
     command.env_remove("QEMU_LD_PREFIX").env_remove("TRACEWRIGHT_QEMU_PLUGIN");
     command
 }
@@ -27,23 +28,23 @@ fn refused(mut command: Command, expected: &[&str]) {
 }
 
 /// An ELF file with nothing but its head, for this processor.
-fn elf(folder: &Folder, name: &str, class: u8, machine: u8) -> PathBuf {
+fn elf(folder: &Scratch, name: &str, class: u8, machine: u8) -> PathBuf {
     let mut bytes = vec![0; 64];
     bytes[..7].copy_from_slice(&[0x7f, b'E', b'L', b'F', class, 1, 1]);
     bytes[16] = 2;
     bytes[18] = machine;
     bytes[24] = 1;
-    folder.write(name, &bytes).unwrap()
+    folder.write(name, &bytes)
 }
 
 #[test]
 fn what_cannot_run_is_refused_with_a_reason() {
-    let folder = Folder::new().unwrap();
+    let folder = Scratch::new("record-qemu");
     let arm = elf(&folder, "arm", 1, 40);
     let x86 = elf(&folder, "x86", 2, 62);
     let rv32 = elf(&folder, "rv32", 1, 243);
     let riscv = elf(&folder, "riscv", 2, 243);
-    let script = folder.write("script", b"#!/usr/bin/env python3\n").unwrap();
+    let script = folder.write("script", b"#!/usr/bin/env python3\n");
     refused(record(&[text(&x86)]), &["x86: a program for x86-64: aarch64, arm and riscv64 can be recorded"]);
     refused(record(&[text(&rv32)]), &["a 32-bit RISC-V program"]);
     refused(record(&[text(&script)]), &["a script", "tracewright record --qemu python3 -- "]);
@@ -78,12 +79,12 @@ fn what_cannot_run_is_refused_with_a_reason() {
 
 #[test]
 fn what_is_missing_is_named_with_what_to_install() {
-    let folder = Folder::new().unwrap();
+    let folder = Scratch::new("record-qemu");
     let arm = elf(&folder, "arm", 1, 40);
     let mut command = record(&[text(&arm)]);
     command.env("PATH", folder.path());
     refused(command, &["there is no qemu-arm in PATH: install Debian's package qemu-user"]);
-    folder.write("qemu-arm-static", b"").unwrap();
+    folder.write("qemu-arm-static", b"");
     let mut command = record(&[text(&arm)]);
     command.env("PATH", folder.path());
     refused(command, &["qemu-arm-static cannot load plugins", "install Debian's package qemu-user"]);
@@ -100,11 +101,11 @@ fn what_is_missing_is_named_with_what_to_install() {
 /// A QEMU that is none: what it says is there, and what came of it is said.
 #[test]
 fn a_qemu_that_fails_is_told() {
-    let folder = Folder::new().unwrap();
+    let folder = Scratch::new("record-qemu");
     let arm = elf(&folder, "arm", 1, 40);
     let script =
         "#!/bin/sh\n[ $1 != --help ] || { echo \"$HELP\"; exit; }\necho \"not today: $2\" >&2\nexit 3\n";
-    let qemu = folder.write("qemu", script.as_bytes()).unwrap();
+    let qemu = folder.write("qemu", script.as_bytes());
     std::fs::set_permissions(&qemu, std::fs::Permissions::from_mode(0o755)).unwrap();
     let mut command = record(&["--qemu-path", text(&qemu), text(&arm)]);
     // Any file will do: this one is not loaded.
@@ -127,16 +128,9 @@ fn program(test: &str, guest: Guest, name: &str) -> Option<PathBuf> {
     build(test, guest, name, Variant::Static)
 }
 
-fn summary(path: &Path) -> Value {
-    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
-}
-
 /// Instructions that `decode` finds in a capture.
 fn decoded(dir: &Path) -> u64 {
-    let output = Command::new(env!("CARGO_BIN_EXE_tracewright"))
-        .args(["decode", "--summary", "--json", text(dir)])
-        .output()
-        .unwrap();
+    let output = tracewright(&["decode", "--summary", "--json", text(dir)]);
     assert!(output.status.success(), "{}", stderr(&output));
     let told = String::from_utf8(output.stdout).unwrap();
     let lines = told.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -148,7 +142,7 @@ fn decoded(dir: &Path) -> u64 {
 fn captures_are_whole_however_programs_end() {
     for guest in [Guest::Aarch64, Guest::Riscv64] {
         let Some(crash) = program("captures_are_whole_however_programs_end", guest, "crash") else { return };
-        let folder = Folder::new().unwrap();
+        let folder = Scratch::new("record-qemu");
         let (dir, json) = (folder.path().join("run"), folder.path().join("run.json"));
         let log = folder.path().join("run.log");
         let options = ["-o", text(&dir), "--log", text(&log), "--summary", text(&json)];
@@ -156,7 +150,7 @@ fn captures_are_whole_however_programs_end() {
         let told = stderr(&output);
         assert_eq!(output.status.code(), Some(139), "{told}");
         assert!(told.contains(": killed by SIGSEGV: "), "{told}");
-        let summary = summary(&json);
+        let summary = value(&json);
         assert_eq!(summary["signal"], "SIGSEGV");
         let instructions = summary["instructions"].as_u64().unwrap();
         assert!(instructions > 1000, "{summary}");
@@ -169,7 +163,7 @@ fn captures_are_whole_however_programs_end() {
 #[test]
 fn a_killed_qemu_leaves_a_capture() {
     let Some(forever) = program("a_killed_qemu_leaves_a_capture", Guest::Aarch64, "crash") else { return };
-    let folder = Folder::new().unwrap();
+    let folder = Scratch::new("record-qemu");
     let (dir, json) = (folder.path().join("run"), folder.path().join("run.json"));
     let log = folder.path().join("run.log");
     let options =
@@ -185,12 +179,9 @@ fn a_killed_qemu_leaves_a_capture() {
     let told = stderr(&output);
     assert_eq!(output.status.code(), Some(137), "{told}");
     assert!(told.contains("killed by SIGKILL: "), "{told}");
-    let instructions = summary(&json)["instructions"].as_u64().unwrap();
+    let instructions = value(&json)["instructions"].as_u64().unwrap();
     assert_eq!(decoded(&dir), instructions);
-    let check = ["decode", text(&dir), "--check", text(&log)];
-    let output = Command::new(env!("CARGO_BIN_EXE_tracewright")).args(check).output().unwrap();
-    let told = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{told}{}", stderr(&output));
+    let told = good(&["decode", text(&dir), "--check", text(&log)]);
     assert!(told.contains(&format!("equal: {instructions} instructions")), "{told}");
 }
 
@@ -199,7 +190,7 @@ fn a_killed_qemu_leaves_a_capture() {
 fn a_killed_recorder_takes_qemu_with_it() {
     let test = "a_killed_recorder_takes_qemu_with_it";
     let Some(forever) = program(test, Guest::Riscv64, "crash") else { return };
-    let folder = Folder::new().unwrap();
+    let folder = Scratch::new("record-qemu");
     let (dir, memory) = (folder.path().join("run"), folder.path().join("memory"));
     std::fs::create_dir(&memory).unwrap();
     let options = ["-o", text(&dir), text(&forever), "--", "forever"];
@@ -228,8 +219,7 @@ fn a_killed_recorder_takes_qemu_with_it() {
     }
     let left = || std::fs::read_dir(&memory).unwrap().count();
     assert_eq!(left(), 1, "the folder of the one that was killed");
-    let decode = ["decode", text(&dir), "--summary", "--json"];
-    let output = Command::new(env!("CARGO_BIN_EXE_tracewright")).args(decode).output().unwrap();
+    let output = tracewright(&["decode", text(&dir), "--summary", "--json"]);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert!(stderr(&output).contains("the recording was not finished"), "{}", stderr(&output));
     let told: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -247,14 +237,12 @@ fn stripped_programs_are_named() {
     let Some(elf) = build(TEST, guest, "unwind", Variant::Stripped).filter(|_| guest.available(TEST)) else {
         return;
     };
-    let folder = Folder::new().unwrap();
+    let folder = Scratch::new("record-qemu");
     let dir = folder.path().join("run");
     let options = ["-q", "--sysroot", text(guest.libraries()), "-o", text(&dir), text(&elf)];
     let output = record(&options).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
-    let output =
-        Command::new(env!("CARGO_BIN_EXE_tracewright")).args(["decode", text(&dir)]).output().unwrap();
-    let told = String::from_utf8(output.stdout).unwrap();
+    let told = stdout(&tracewright(&["decode", text(&dir)]));
     assert!(told.contains(" unwind-stripped[0x"), "{}", &told[..told.len().min(2000)]);
     assert!(told.contains(" ld-linux-aarch64.so.1[0x"));
     assert!(!told.contains("memory_"));
@@ -278,7 +266,7 @@ fn a_symbol_that_is_nowhere_is_told_once() {
 #[test]
 fn a_signal_to_us_stops_it() {
     let Some(forever) = program("a_signal_to_us_stops_it", Guest::Riscv64, "crash") else { return };
-    let folder = Folder::new().unwrap();
+    let folder = Scratch::new("record-qemu");
     let dir = folder.path().join("run");
     let options = ["-o", text(&dir), text(&forever), "--", "forever"];
     let child =
@@ -306,12 +294,12 @@ fn a_full_disk_is_told() {
 #[test]
 fn only_as_many_instructions_as_asked_for() {
     let Some(cpu) = program("only_as_many_instructions_as_asked_for", Guest::Arm, "cpu") else { return };
-    let folder = Folder::new().unwrap();
+    let folder = Scratch::new("record-qemu");
     let (dir, json) = (folder.path().join("run"), folder.path().join("run.json"));
     let options = ["--max-instructions", "5000", "-o", text(&dir), "--summary", text(&json), text(&cpu)];
     let output = record(&options).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    assert_eq!(summary(&json)["instructions"], 5000);
+    assert_eq!(value(&json)["instructions"], 5000);
     // If the last is a branch, nobody knows where it led, and the trace leaves it out.
     let left_out = u64::from(stderr(&output).contains("branches that are not in the trace: 1;"));
     assert_eq!(decoded(&dir), 5000 - left_out, "{}", stderr(&output));
@@ -323,20 +311,18 @@ fn only_as_many_instructions_as_asked_for() {
 fn traces_go_through_ports() {
     for guest in [Guest::Aarch64, Guest::Riscv64] {
         let Some(crash) = program("traces_go_through_ports", guest, "crash") else { return };
-        let folder = Folder::new().unwrap();
+        let folder = Scratch::new("record-qemu");
         let (dir, json) = (folder.path().join("run"), folder.path().join("run.json"));
         let log = folder.path().join("run.log");
         let options = ["--port", "1/8", "-o", text(&dir), "--log", text(&log), "--summary", text(&json)];
         let output = record(&[&options[..], &[text(&crash), "--", "null"]].concat()).output().unwrap();
         assert_eq!(output.status.code(), Some(139), "{}", stderr(&output));
-        let recorded = summary(&json)["port"].clone();
+        let recorded = value(&json)["port"].clone();
         assert_eq!(recorded["cycles_are_instructions"], true);
         let encode = |more: &[&str]| {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_tracewright"));
-            command.args(["encode", text(&log), "-o", text(&dir), "--summary", text(&json)]);
-            let output = command.args(["--port", "1/8"]).args(more).output().unwrap();
-            assert!(output.status.success(), "{}", stderr(&output));
-            summary(&json)["port"].clone()
+            let encode = ["encode", text(&log), "-o", text(&dir), "--summary", text(&json), "--port", "1/8"];
+            good(&[&encode, more].concat());
+            value(&json)["port"].clone()
         };
         let encoded = encode(&[]);
         assert_eq!(encoded, recorded);

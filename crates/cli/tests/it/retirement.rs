@@ -4,12 +4,13 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::run::{root, tracewright};
+use crate::run::{root, stderr, stdout, tracewright};
 use tracewright_core::Isa;
 use tracewright_qemu::format::{
     CHUNK_HEADER, ChunkHeader, ChunkKind, ChunkState, Counted, HEADER_SIZE, Header, MapRecord, OUTCOMES, Off,
     Record, Target, TranslationRecord, Word, checksum,
 };
+use tracewright_testkit::Scratch;
 
 const CHUNK: usize = 4096;
 
@@ -92,31 +93,6 @@ fn log(target: Target) -> Vec<u8> {
     file
 }
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// A folder that is gone afterwards.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("tracewright-retirement-{}-{name}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn file(&self, name: &str) -> String {
-        self.0.join(name).display().to_string()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 #[test]
 fn the_sample_is_what_the_format_writes() {
     let bytes = log(Target::Riscv64);
@@ -129,47 +105,39 @@ fn the_sample_is_what_the_format_writes() {
 #[test]
 fn what_is_encoded_is_equal_to_the_log() {
     for target in [Target::Riscv64, Target::Aarch64] {
-        let folder = Folder::new(target.name());
-        let (log_file, capture) = (folder.file("x.log"), folder.file("capture"));
+        let folder = Scratch::new(target.name());
+        let (log_file, capture) = (folder.join("x.log"), folder.join("capture"));
         fs::write(&log_file, log(target)).unwrap();
         let encoded = tracewright(&["encode", &log_file, "-o", &capture]);
-        let errors = text(&encoded.stderr);
+        let errors = stderr(&encoded);
         assert_eq!(encoded.status.code(), Some(0), "{errors}");
         assert!(errors.contains("thread0") && errors.contains("thread1"), "{errors}");
         assert!(errors.contains("cut: killed, or crashed"), "{errors}");
         let checked = tracewright(&["decode", &capture, "--check", &log_file]);
-        assert_eq!(checked.status.code(), Some(0), "{}", text(&checked.stderr));
+        assert_eq!(checked.status.code(), Some(0), "{}", stderr(&checked));
         // The call retires on Arm, and not on RISC-V. Of the thread that was cut, what was last is not told.
         let first = if target == Target::Riscv64 { 8 } else { 9 };
         let expected = format!("thread0: equal: {first} instructions, ");
-        assert!(text(&checked.stdout).starts_with(&expected), "{}", text(&checked.stdout));
-        assert!(
-            text(&checked.stdout).contains("thread1: equal: 8 instructions, 0 traps"),
-            "{}",
-            text(&checked.stdout)
-        );
+        assert!(stdout(&checked).starts_with(&expected), "{}", stdout(&checked));
+        assert!(stdout(&checked).contains("thread1: equal: 8 instructions, 0 traps"), "{}", stdout(&checked));
         // One source alone: the others need not be there.
-        let alone = folder.file("alone");
+        let alone = folder.join("alone");
         assert_eq!(
             tracewright(&["encode", &log_file, "-o", &alone, "--thread", "1", "-q"]).status.code(),
             Some(0)
         );
         let checked = tracewright(&["decode", &alone, "--check", &log_file, "--json"]);
-        assert!(
-            text(&checked.stderr).contains("thread 0 is not in the capture"),
-            "{}",
-            text(&checked.stderr)
-        );
+        assert!(stderr(&checked).contains("thread 0 is not in the capture"), "{}", stderr(&checked));
         assert_eq!(checked.status.code(), Some(1));
-        assert!(text(&checked.stdout).contains("\"source\":\"thread1\""), "{}", text(&checked.stdout));
+        assert!(stdout(&checked).contains("\"source\":\"thread1\""), "{}", stdout(&checked));
     }
 }
 
 #[test]
 fn a_difference_is_found_in_its_thread() {
     for target in [Target::Riscv64, Target::Aarch64] {
-        let folder = Folder::new(&format!("{}-differs", target.name()));
-        let (log_file, capture) = (folder.file("x.log"), folder.file("capture"));
+        let folder = Scratch::new(&format!("{}-differs", target.name()));
+        let (log_file, capture) = (folder.join("x.log"), folder.join("capture"));
         let mut bytes = log(target);
         fs::write(&log_file, &bytes).unwrap();
         assert_eq!(tracewright(&["encode", &log_file, "-o", &capture, "-q"]).status.code(), Some(0));
@@ -178,8 +146,8 @@ fn a_difference_is_found_in_its_thread() {
         bytes[at..at + 4].copy_from_slice(&(OUTCOMES | 0b10000).to_le_bytes());
         fs::write(&log_file, &bytes).unwrap();
         let checked = tracewright(&["decode", &capture, "--check", &log_file]);
-        assert_eq!(checked.status.code(), Some(1), "{}", text(&checked.stdout));
-        let said = text(&checked.stdout);
+        assert_eq!(checked.status.code(), Some(1), "{}", stdout(&checked));
+        let said = stdout(&checked);
         assert!(said.contains("thread0: equal"), "{said}");
         assert!(said.contains("thread1: the trace and the log part after 8 instructions"), "{said}");
     }
@@ -187,8 +155,8 @@ fn a_difference_is_found_in_its_thread() {
 
 #[test]
 fn damage_is_said_with_its_place() {
-    let folder = Folder::new("damage");
-    let log_file = folder.file("x.log");
+    let folder = Scratch::new("damage");
+    let log_file = folder.join("x.log");
     let mut bytes = log(Target::Riscv64);
     let chunk = HEADER_SIZE + CHUNK;
     bytes[chunk + CHUNK_HEADER] ^= 2;
@@ -197,14 +165,14 @@ fn damage_is_said_with_its_place() {
         let output = tracewright(&[verb, &log_file]);
         assert_eq!(output.status.code(), Some(1), "{verb}");
         let expected = format!("the checksum of this chunk does not match (at offset {chunk:#x})");
-        assert!(text(&output.stderr).contains(&expected), "{verb}: {}", text(&output.stderr));
+        assert!(stderr(&output).contains(&expected), "{verb}: {}", stderr(&output));
     }
-    let output = tracewright(&["encode", &log_file, "-o", &folder.file("capture")]);
+    let output = tracewright(&["encode", &log_file, "-o", &folder.join("capture")]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).contains("thread0: the log is damaged"), "{}", text(&output.stderr));
+    assert!(stderr(&output).contains("thread0: the log is damaged"), "{}", stderr(&output));
     // What is no log any more is refused.
     fs::write(&log_file, &bytes[..100]).unwrap();
     let output = tracewright(&["info", &log_file]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("ends within its header"), "{}", text(&output.stderr));
+    assert!(stderr(&output).contains("ends within its header"), "{}", stderr(&output));
 }

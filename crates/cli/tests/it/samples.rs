@@ -1,5 +1,6 @@
 //! The committed samples are what our own emitter and framer write. `BLESS=1 cargo test` rewrites them.
 
+use crate::run::root;
 use crate::support::hello;
 
 use std::fs;
@@ -14,6 +15,7 @@ use tracewright_etm::{Params, Protocol, Registers};
 use tracewright_frames::{Framer, Options};
 use tracewright_input::Packing;
 use tracewright_input::SnapshotWriter;
+use tracewright_testkit::Scratch;
 use tracewright_testkit::perf::{Form, Recording, who};
 
 /// A stream under construction: says packets in their shortest form.
@@ -214,15 +216,15 @@ fn files(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 
 /// Compares a folder with what a function writes; with BLESS=1, writes it.
 fn check(name: &str, write: impl Fn(&Path)) {
-    let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples").join(name);
+    let committed = root().join("samples").join(name);
     if std::env::var_os("BLESS").is_some() {
         let _ = fs::remove_dir_all(&committed);
         write(&committed);
     }
-    let scratch = std::env::temp_dir().join(format!("tracewright-samples-{}-{name}", std::process::id()));
-    write(&scratch);
-    let (expected, got) = (files(&scratch), files(&committed));
-    fs::remove_dir_all(&scratch).unwrap();
+    let scratch = Scratch::new("samples");
+    let written = scratch.path().join(name);
+    write(&written);
+    let (expected, got) = (files(&written), files(&committed));
     assert!(!expected.is_empty());
     assert_eq!(got, expected, "samples/{name} is out of date: run with BLESS=1");
 }

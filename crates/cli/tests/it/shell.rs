@@ -3,7 +3,9 @@
 use std::fs;
 use std::process::Command;
 
-use crate::run::{Place, tracewright};
+use tracewright_testkit::Scratch;
+
+use crate::run::tracewright;
 
 /// Runs a command that must succeed. Returns what it prints.
 fn printed(arguments: &[&str]) -> String {
@@ -37,8 +39,8 @@ fn every_shell_completes_every_verb() {
 
 #[test]
 fn bash_completes_verbs_and_options() {
-    let place = Place::new();
-    let script = place.path("tracewright.bash");
+    let place = Scratch::new("shell");
+    let script = place.join("tracewright.bash");
     fs::write(&script, printed(&["completions", "bash"])).unwrap();
     for (words, expected) in [("dec", "decode"), ("profile --forma", "--format"), ("completions f", "fish")] {
         let words: Vec<_> = words.split(' ').collect();
@@ -55,10 +57,10 @@ fn bash_completes_verbs_and_options() {
 
 #[test]
 fn every_verb_has_a_manual_page() {
-    let place = Place::new();
-    let folder = place.path("");
+    let place = Scratch::new("shell");
+    let folder = place.join("");
     printed(&["man", &folder]);
-    let page = |name: &str| fs::read_to_string(place.path(&format!("{name}.1"))).unwrap();
+    let page = |name: &str| fs::read_to_string(place.join(&format!("{name}.1"))).unwrap();
     assert!(page("tracewright").contains("Exit status: 0 good"));
     for verb in verbs() {
         let page = page(&format!("tracewright-{verb}"));

@@ -5,51 +5,36 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::run::{Place, root, tracewright};
+use crate::run::{
+    cycles_and_addresses, ends, good_or_bounded as good, root, stderr, stdout, text, tracewright, value,
+    values,
+};
 use serde_json::Value;
-use tracewright_testkit::{captures, skip};
+use tracewright_testkit::{Scratch, captures_for, skip};
 
-/// Runs a command that has to go well. Programs without an operating system end in an endless loop, of which E-Trace does not tell how often
-/// it turned: that is said, and is no more than said.
-fn good(arguments: &[&str]) -> String {
-    let output = tracewright(arguments);
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    let status = i32::from(errors.contains(" lower bound"));
-    assert_eq!(output.status.code(), Some(status), "{arguments:?}\n{errors}");
-    text
+/// Records a program, with what the machine counted beside it.
+fn record_timed(place: &Scratch, program: &str, model: &str, more: &[&str]) -> Machine {
+    let (dir, summary, listing) = (place.join("run"), place.join("summary.json"), place.join("listing"));
+    let _ = fs::remove_dir_all(&dir);
+    let program = format!("programs/bin/{program}.elf");
+    let mut arguments = vec!["record", "-q", "--protocol", "etrace", "--timing", model, "-o", &dir];
+    arguments.extend(["--summary", &summary, "--listing", &listing]);
+    arguments.extend(more);
+    arguments.push(&program);
+    let output = tracewright(&arguments);
+    // A program that was stopped has not failed.
+    let stopped = more.contains(&"--max-instructions");
+    assert_eq!(output.status.code(), Some(stopped.into()), "{arguments:?}\n{}", stderr(&output));
+    Machine { summary: value(&summary), listing: fs::read_to_string(&listing).unwrap() }
 }
 
-impl Place {
-    /// Records a program, with what the machine counted beside it.
-    fn record_timed(&self, program: &str, model: &str, more: &[&str]) -> Machine {
-        let (dir, summary, listing) = (self.path("run"), self.path("summary.json"), self.path("listing"));
-        let _ = fs::remove_dir_all(&dir);
-        let program = format!("programs/bin/{program}.elf");
-        let mut arguments = vec!["record", "-q", "--protocol", "etrace", "--timing", model, "-o", &dir];
-        arguments.extend(["--summary", &summary, "--listing", &listing]);
-        arguments.extend(more);
-        arguments.push(&program);
-        let output = tracewright(&arguments);
-        // A program that was stopped has not failed.
-        let stopped = more.contains(&"--max-instructions");
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(stopped.into()), "{arguments:?}\n{stderr}");
-        Machine {
-            summary: serde_json::from_str(&fs::read_to_string(&summary).unwrap()).unwrap(),
-            listing: fs::read_to_string(&listing).unwrap(),
-        }
-    }
+fn stalls(place: &Scratch) -> Value {
+    serde_json::from_str(&good(&["stalls", &place.join("run"), "--json"]).0).unwrap()
+}
 
-    fn stalls(&self) -> Value {
-        serde_json::from_str(&good(&["stalls", &self.path("run"), "--json"])).unwrap()
-    }
-
-    fn decoded(&self) -> Vec<Value> {
-        let text = good(&["decode", &self.path("run"), "--instructions", "--json"]);
-        let all = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        all.filter(|row| row["kind"] == "instruction").collect()
-    }
+fn decoded(place: &Scratch) -> Vec<Value> {
+    let (text, _) = good(&["decode", &place.join("run"), "--instructions", "--json"]);
+    values(&text).filter(|row| row["kind"] == "instruction").collect()
 }
 
 /// What the machine itself says of a run.
@@ -66,16 +51,6 @@ impl Machine {
     fn instructions(&self) -> u64 {
         self.summary["instructions"].as_u64().unwrap()
     }
-
-    /// The cycle and address of each instruction, as it ran.
-    fn ran(&self) -> Vec<(u64, u64)> {
-        let row = |line: &str| {
-            let mut words = line.split_whitespace();
-            let cycle = words.next()?.parse().ok()?;
-            Some((cycle, u64::from_str_radix(words.next()?, 16).ok()?))
-        };
-        self.listing.lines().filter_map(row).collect()
-    }
 }
 
 fn sum(rows: &Value, field: &str) -> u64 {
@@ -87,14 +62,14 @@ const MODELS: [&str; 4] = ["rocket_like", "cva6_like", "dual_issue", "tiny"];
 /// What is told of the cycles is what the machine counted: in all, and of each instruction.
 #[test]
 fn cycles_are_the_machines() {
-    let place = Place::new();
+    let place = Scratch::new("stalls");
     for (program, model) in ["args", "divides", "traps", "tasks"].into_iter().zip(MODELS) {
-        let machine = place.record_timed(program, model, &["--delta"]);
-        let ran = machine.ran();
+        let machine = record_timed(&place, program, model, &["--delta"]);
+        let ran = cycles_and_addresses(&machine.listing);
         assert_eq!(ran.len() as u64, machine.instructions(), "{program}");
         // decode: each instruction has its cycle. The last one of a program without an operating system jumps to itself, and
         // E-Trace does not tell how often: that one may be unknown.
-        let decoded = place.decoded();
+        let decoded = decoded(&place);
         assert_eq!(decoded.len(), ran.len(), "{program} {model}");
         let mut unknown = 0;
         for (at, (row, &(cycle, pc))) in decoded.iter().zip(&ran).enumerate() {
@@ -119,7 +94,7 @@ fn cycles_are_the_machines() {
             cost.2 += (cycle - last).saturating_sub(1);
             last = cycle;
         }
-        let stalls = place.stalls();
+        let stalls = stalls(&place);
         for row in stalls["instructions"].as_array().unwrap() {
             let pc =
                 u64::from_str_radix(row["address"].as_str().unwrap().trim_start_matches("0x"), 16).unwrap();
@@ -139,7 +114,7 @@ fn cycles_are_the_machines() {
 /// In every program, by every format and clock, no cycle is lost and none is made up.
 #[test]
 fn sums_are_the_machines_counter() {
-    let place = Place::new();
+    let place = Scratch::new("stalls");
     let bin = root().join("programs/bin");
     let mut programs: Vec<_> = fs::read_dir(bin)
         .unwrap()
@@ -158,8 +133,8 @@ fn sums_are_the_machines_counter() {
     let mut checked = 0;
     for (i, program) in programs.iter().enumerate() {
         let (model, clock) = (MODELS[i % MODELS.len()], clocks[i % clocks.len()]);
-        let dir = place.path("run");
-        let summary = place.path("summary.json");
+        let dir = place.join("run");
+        let summary = place.join("summary.json");
         let _ = fs::remove_dir_all(&dir);
         let path = format!("programs/bin/{program}.elf");
         let mut arguments = vec!["record", "-q", "--protocol", "etrace", "--timing", model, "-o", &dir];
@@ -168,10 +143,10 @@ fn sums_are_the_machines_counter() {
         arguments.push(&path);
         let ran = tracewright(&arguments);
         let Ok(text) = fs::read_to_string(&summary) else {
-            panic!("{program}: {}", String::from_utf8_lossy(&ran.stderr));
+            panic!("{program}: {}", stderr(&ran));
         };
         let machine: Value = serde_json::from_str(&text).unwrap();
-        let stalls = place.stalls();
+        let stalls = stalls(&place);
         let source = &stalls["sources"][0];
         let cycles = machine["cycles"].as_u64().unwrap();
         let told = source["cycles"].as_u64().unwrap();
@@ -197,17 +172,17 @@ fn sums_are_the_machines_counter() {
 /// Times come with packets, not with instructions: the stalls that they tell are never more than there were.
 #[test]
 fn times_tell_no_more_stalls_than_there_were() {
-    let stalls = |place: &Place| place.stalls()["sources"][0].clone();
+    let stalls = |place: &Scratch| stalls(&place)["sources"][0].clone();
     let number = |source: &Value, name: &str| source[name].as_u64().unwrap();
     for program in ["sort", "recursion", "tasks", "hash"] {
         for bytes in ["8", "4"] {
-            let place = Place::new();
+            let place = Scratch::new("stalls");
             let limit = ["--max-instructions", "100000"];
-            place.record_timed(program, "rocket_like", &[&limit[..], &["--delta"]].concat());
+            record_timed(&place, program, "rocket_like", &[&limit[..], &["--delta"]].concat());
             let exact = stalls(&place);
             let timestamps = format!("timestamp_bytes={bytes}");
             let times = ["--option", "notime=0", "--option", &timestamps];
-            place.record_timed(program, "rocket_like", &[&limit[..], &times].concat());
+            record_timed(&place, program, "rocket_like", &[&limit[..], &times].concat());
             let told = stalls(&place);
             let (least, all) = (number(&told, "stall_cycles"), number(&exact, "stall_cycles"));
             assert!(told["stall_cycles_are_least"] == true && exact["stall_cycles_are_least"] == false);
@@ -219,7 +194,7 @@ fn times_tell_no_more_stalls_than_there_were() {
 /// What waits in the programs that were made to wait is found, first of all.
 #[test]
 fn planted_waits_are_found() {
-    let place = Place::new();
+    let place = Scratch::new("stalls");
     let planted = [("misses", "walk_scattered_list"), ("divides", "digits_by_division")];
     let clocks: [&[&str]; 3] = [
         &["--delta"],
@@ -229,8 +204,8 @@ fn planted_waits_are_found() {
     for (program, function) in planted {
         for model in ["rocket_like", "cva6_like"] {
             for clock in clocks {
-                place.record_timed(program, model, clock);
-                let stalls = place.stalls();
+                record_timed(&place, program, model, clock);
+                let stalls = stalls(&place);
                 let first = &stalls["functions"][0];
                 assert_eq!(first["function"], function, "{program} {model} {clock:?}");
                 let all = stalls["sources"][0]["stall_cycles"].as_u64().unwrap();
@@ -245,17 +220,17 @@ fn planted_waits_are_found() {
 /// Only what was traced has cycles; what lies between is told as a loss.
 #[test]
 fn what_is_not_traced_is_a_loss() {
-    let place = Place::new();
-    let machine = place.record_timed("recursion", "rocket_like", &["--delta", "--when", "pc in main"]);
-    let ran = machine.ran();
-    let decoded = place.decoded();
+    let place = Scratch::new("stalls");
+    let machine = record_timed(&place, "recursion", "rocket_like", &["--delta", "--when", "pc in main"]);
+    let ran = cycles_and_addresses(&machine.listing);
+    let decoded = decoded(&place);
     let mut all = ran.iter();
     for row in &decoded {
         let pc = u64::from_str_radix(row["pc"].as_str().unwrap().trim_start_matches("0x"), 16).unwrap();
         let cycle = row["cycle"].as_u64().expect("an exact cycle");
         assert!(all.any(|&ran| ran == (cycle, pc)), "{pc:#x} did not retire in cycle {cycle}");
     }
-    let stalls = place.stalls();
+    let stalls = stalls(&place);
     let source = &stalls["sources"][0];
     assert!(!decoded.is_empty() && decoded.len() < ran.len());
     assert_eq!(source["instructions"].as_u64(), Some(decoded.len() as u64));
@@ -267,10 +242,10 @@ fn what_is_not_traced_is_a_loss() {
 /// A delta trace with damage: cycles that are told are right, the others are not known.
 #[test]
 fn damage_costs_its_own_part() {
-    let place = Place::new();
-    let machine = place.record_timed("sort", "cva6_like", &["--delta", "--max-instructions", "60000"]);
-    let ran = machine.ran();
-    let path = Path::new(&place.path("run")).join("delta.bin");
+    let place = Scratch::new("stalls");
+    let machine = record_timed(&place, "sort", "cva6_like", &["--delta", "--max-instructions", "60000"]);
+    let ran = cycles_and_addresses(&machine.listing);
+    let path = Path::new(&place.join("run")).join("delta.bin");
     // Without checksums, which would tell at once.
     let toml = path.with_file_name("capture.toml");
     let text = fs::read_to_string(&toml).unwrap().replace("checksums = \"checksums.toml\"\n", "");
@@ -282,7 +257,7 @@ fn damage_costs_its_own_part() {
         ("damaged", whole.iter().enumerate().map(|(i, &b)| if i % 3001 == 2000 { !b } else { b }).collect()),
     ] {
         fs::write(&path, bytes).unwrap();
-        let decoded = place.decoded();
+        let decoded = decoded(&place);
         assert_eq!(decoded.len(), ran.len(), "{what}");
         let mut known = 0;
         for (row, &(cycle, _)) in decoded.iter().zip(&ran) {
@@ -296,7 +271,7 @@ fn damage_costs_its_own_part() {
         }
         assert!(known < ran.len(), "{what}");
         assert_eq!(known == 0, what == "empty", "{what}: {known} of {}", ran.len());
-        let source = &place.stalls()["sources"][0];
+        let source = &stalls(&place)["sources"][0];
         assert!(source["cycles"].as_u64().unwrap() <= machine.cycles(), "{what}");
         assert_eq!(source["instructions"].as_u64(), Some(ran.len() as u64), "{what}");
     }
@@ -305,13 +280,13 @@ fn damage_costs_its_own_part() {
 /// The delta trace of another run is found out where its next sync is.
 #[test]
 fn another_runs_delta_trace_is_found_out() {
-    let place = Place::new();
-    place.record_timed("recursion", "rocket_like", &["--delta"]);
-    let other = fs::read(Path::new(&place.path("run")).join("delta.bin")).unwrap();
-    let machine = place.record_timed("sort", "rocket_like", &["--delta", "--max-instructions", "60000"]);
-    fs::write(Path::new(&place.path("run")).join("delta.bin"), other).unwrap();
-    let output = tracewright(&["stalls", &place.path("run"), "--json"]);
-    let stderr = String::from_utf8_lossy(&output.stderr);
+    let place = Scratch::new("stalls");
+    record_timed(&place, "recursion", "rocket_like", &["--delta"]);
+    let other = fs::read(Path::new(&place.join("run")).join("delta.bin")).unwrap();
+    let machine = record_timed(&place, "sort", "rocket_like", &["--delta", "--max-instructions", "60000"]);
+    fs::write(Path::new(&place.join("run")).join("delta.bin"), other).unwrap();
+    let output = tracewright(&["stalls", &place.join("run"), "--json"]);
+    let stderr = stderr(&output);
     assert!(stderr.contains("its delta trace lacks the cycles of"), "{stderr}");
     assert!(stderr.contains("that the trace does not: are they of the same run?"), "{stderr}");
     let stalls: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -322,23 +297,21 @@ fn another_runs_delta_trace_is_found_out() {
 /// Of a capture that tells no cycles, that is said, and what to do.
 #[test]
 fn without_a_clock() {
-    let place = Place::new();
-    let dir = place.path("run");
+    let place = Scratch::new("stalls");
+    let dir = place.join("run");
     good(&["record", "-q", "--protocol", "etrace", "-o", &dir, "programs/bin/args.elf"]);
-    let output = tracewright(&["stalls", &dir]);
-    assert_eq!(output.status.code(), Some(2));
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let (_, text) = ends(2, &["stalls", &dir]);
     assert!(text.contains("nothing tells cycles here: record with --timing and --delta"), "{text}");
 }
 
 /// Pictures are written, and say the same.
 #[test]
 fn pictures_are_drawn() {
-    let place = Place::new();
-    place.record_timed("misses", "rocket_like", &["--delta", "--max-instructions", "200000"]);
-    let (histogram, timeline) = (place.path("h.svg"), place.path("t.svg"));
-    good(&["stalls", &place.path("run"), "--histogram", &histogram, "--timeline", &timeline]);
-    let source = &place.stalls()["sources"][0];
+    let place = Scratch::new("stalls");
+    record_timed(&place, "misses", "rocket_like", &["--delta", "--max-instructions", "200000"]);
+    let (histogram, timeline) = (place.join("h.svg"), place.join("t.svg"));
+    good(&["stalls", &place.join("run"), "--histogram", &histogram, "--timeline", &timeline]);
+    let source = &stalls(&place)["sources"][0];
     let histogram = fs::read_to_string(histogram).unwrap();
     let stalls = sum(&source["histogram"], "stalls");
     let (_, told) = histogram.split_once("part of ").unwrap();
@@ -352,7 +325,7 @@ fn pictures_are_drawn() {
 /// An ETM's cycle counts: their sum is the one of OpenCSD's cycle count elements.
 #[test]
 fn counts_are_those_that_opencsd_tells() {
-    let Some(folder) = captures() else { return skip("counts_are_those_that_opencsd_tells", "no captures") };
+    let Some(folder) = captures_for("counts_are_those_that_opencsd_tells", "") else { return };
     let mut checked = 0;
     for name in ["maxspec0_commopt1", "src_addr", "texit-poe2"] {
         let dir = folder.join("coresight").join(name);
@@ -363,15 +336,14 @@ fn counts_are_those_that_opencsd_tells() {
         let Ok(lister) = lister else {
             return skip("counts_are_those_that_opencsd_tells", "no trc_pkt_lister");
         };
-        let text = String::from_utf8_lossy(&lister.stdout).into_owned();
+        let listing = stdout(&lister);
         let count = |line: &str| {
             let (_, count) = line.split_once("OCSD_GEN_TRC_ELEM_CYCLE_COUNT( [CC=")?;
             count.split_once(']')?.0.parse::<u64>().ok()
         };
-        let expected: u64 = text.lines().filter_map(count).sum();
+        let expected: u64 = listing.lines().filter_map(count).sum();
         let stalls: Value =
-            serde_json::from_slice(&tracewright(&["stalls", dir.to_str().unwrap(), "--json"]).stdout)
-                .unwrap();
+            serde_json::from_slice(&tracewright(&["stalls", text(&dir), "--json"]).stdout).unwrap();
         let told: u64 = sum(&stalls["sources"], "cycles");
         assert!(expected > 0, "{name}");
         assert_eq!(told, expected, "{name}");

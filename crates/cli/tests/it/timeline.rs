@@ -3,43 +3,21 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use crate::run::text;
+use crate::run::{TIMED, ends, good, json, recorded, text, value};
 use serde_json::Value;
-use tracewright_testkit::qemu::Folder;
-use tracewright_testkit::skip;
-
-/// Runs the command. It must end well.
-fn tracewright(arguments: &[&str]) -> (String, String) {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let output =
-        Command::new(env!("CARGO_BIN_EXE_tracewright")).args(arguments).current_dir(root).output().unwrap();
-    let errors = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success(), "{arguments:?}: {}: {errors}", output.status);
-    (String::from_utf8(output.stdout).unwrap(), errors)
-}
-
-/// A program of ours that ran on the hart, with the cycle of each instruction.
-fn recorded(folder: &Folder, program: &str) -> PathBuf {
-    let capture = folder.path().join(program);
-    let elf = format!("programs/bin/{program}.elf");
-    let options = ["--protocol", "etrace", "--timing", "rocket_like", "--delta", "-o", text(&capture)];
-    tracewright(&[&["record"], &options[..], &[&elf]].concat());
-    capture
-}
+use tracewright_testkit::{Scratch, has_programs};
 
 /// Writes a timeline and reads it.
 fn timeline(capture: &Path, options: &[&str]) -> Value {
-    let (json, _) = tracewright(&[&["timeline", text(capture), "-o", "-"], options].concat());
-    serde_json::from_str(&json).unwrap()
+    json(&[&["timeline", text(capture), "-o", "-"], options].concat())
 }
 
 /// What `stalls` says: the cycles of each function.
 fn cycles(capture: &Path) -> BTreeMap<String, u64> {
-    let (json, _) = tracewright(&["stalls", text(capture), "--json"]);
-    let json: Value = serde_json::from_str(&json).unwrap();
+    let json = json(&["stalls", text(capture), "--json"]);
     let rows = json["functions"].as_array().unwrap().iter();
     rows.map(|row| (row["function"].as_str().unwrap().to_owned(), row["cycles"].as_u64().unwrap())).collect()
 }
@@ -82,9 +60,9 @@ fn own(json: &Value) -> (BTreeMap<String, u64>, usize) {
 
 #[test]
 fn times_of_functions_are_those_of_stalls() {
-    let folder = Folder::new().unwrap();
+    let folder = Scratch::new("timeline");
     for program in ["hash", "divides"] {
-        let capture = recorded(&folder, program);
+        let capture = recorded(&folder, program, TIMED);
         let expected = cycles(&capture);
         let chrome = timeline(&capture, &[]);
         let (own, slices) = own(&chrome);
@@ -146,7 +124,7 @@ message ThreadDescriptor { optional int32 pid = 1; optional int32 tid = 2; optio
 type Fields = BTreeMap<String, String>;
 
 /// The packets of a trace, as protoc reads them.
-fn packets(folder: &Folder, trace: &Path) -> Vec<Fields> {
+fn packets(folder: &Scratch, trace: &Path) -> Vec<Fields> {
     let output = Command::new("protoc")
         .args(["--proto_path", text(folder.path()), "--decode=Trace", "perfetto.proto"])
         .stdin(fs::File::open(trace).unwrap())
@@ -210,12 +188,12 @@ fn of_packets(packets: &[Fields]) -> (Vec<Change>, BTreeMap<String, String>) {
 #[test]
 fn perfetto_packets_are_the_events_of_chrome() {
     let test = "perfetto_packets_are_the_events_of_chrome";
-    if Command::new("protoc").arg("--version").output().is_err() {
-        return skip(test, "no protoc (Debian: protobuf-compiler)");
+    if !has_programs(test, &["protoc"]) {
+        return;
     }
-    let folder = Folder::new().unwrap();
-    folder.write("perfetto.proto", SCHEMA.as_bytes()).unwrap();
-    let (hash, two_sources) = (recorded(&folder, "hash"), Path::new("samples/threads").to_owned());
+    let folder = Scratch::new("timeline");
+    folder.write("perfetto.proto", SCHEMA.as_bytes());
+    let (hash, two_sources) = (recorded(&folder, "hash", TIMED), Path::new("samples/threads").to_owned());
     let file = folder.path().join("run.pftrace");
     for (capture, options, names) in [
         (&hash, &[][..], &["context 1000"][..]),
@@ -224,7 +202,7 @@ fn perfetto_packets_are_the_events_of_chrome() {
     ] {
         let chrome = timeline(capture, options);
         let arguments = ["timeline", text(capture), "--format", "perfetto", "-o", text(&file)];
-        tracewright(&[&arguments, options].concat());
+        good(&[&arguments, options].concat());
         let (told, threads) = of_packets(&packets(&folder, &file));
         let mut tracks = BTreeMap::new();
         let mut expected =
@@ -250,8 +228,8 @@ fn perfetto_packets_are_the_events_of_chrome() {
 
 #[test]
 fn limits_are_kept() {
-    let folder = Folder::new().unwrap();
-    let capture = recorded(&folder, "recursion");
+    let folder = Scratch::new("timeline");
+    let capture = recorded(&folder, "recursion", TIMED);
     let (all, slices) = own(&timeline(&capture, &[]));
     let total: u64 = all.values().sum();
     let (from, to) = ((total / 3).to_string(), (total / 2).to_string());
@@ -261,34 +239,32 @@ fn limits_are_kept() {
     assert!(fewer > 0 && fewer < slices, "{fewer} of {slices}");
     assert_eq!(long.values().sum::<u64>(), total);
     let file = folder.path().join("few.json");
-    let (_, said) = tracewright(&["timeline", text(&capture), "-o", text(&file), "--most", "10"]);
+    let (_, said) = ends(0, &["timeline", text(&capture), "-o", text(&file), "--most", "10"]);
     assert!(said.contains("more than 10 slices: what comes after cycles "), "{said}");
-    let few: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    let few = value(&file);
     assert_eq!(own(&few).1, 10);
     // Instructions instead of cycles.
     let (instructions, _) = own(&timeline(&capture, &["--instructions"]));
-    let (summary, _) = tracewright(&["stalls", text(&capture), "--json"]);
-    let summary: Value = serde_json::from_str(&summary).unwrap();
+    let summary = json(&["stalls", text(&capture), "--json"]);
     assert_eq!(instructions.values().sum::<u64>(), summary["sources"][0]["instructions"]);
 }
 
 #[test]
 fn the_firefox_profiler_says_the_same() {
     let test = "the_firefox_profiler_says_the_same";
-    let folder = Folder::new().unwrap();
+    let folder = Scratch::new("timeline");
     let ask = |arguments: &[&str]| {
         let output =
             Command::new("profiler-cli").args(arguments).env("HOME", folder.path()).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         (output.status.success(), output.stdout, said)
     };
-    let is_there = Command::new("profiler-cli").arg("--version").output().is_ok();
-    if !is_there {
-        return skip(test, "no profiler-cli (npm: @firefox-devtools/profiler-cli)");
+    if !has_programs(test, &["profiler-cli"]) {
+        return;
     }
-    let capture = recorded(&folder, "divides");
+    let capture = recorded(&folder, "divides", TIMED);
     let file = folder.path().join("divides.json");
-    tracewright(&["timeline", text(&capture), "-o", text(&file), "--format", "firefox"]);
+    good(&["timeline", text(&capture), "-o", text(&file), "--format", "firefox"]);
     // It gives its daemon half a second to start, which is too little on a busy machine.
     let mut session = 0;
     loop {

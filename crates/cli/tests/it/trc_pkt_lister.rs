@@ -12,13 +12,12 @@ use std::num::NonZero;
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::Scratch;
 use tracewright_etm::packet::{Context, Kind, Packet, PacketBytes, Security, TraceInfo};
 use tracewright_etm::{Architecture, Params, Profile, Protocol, Registers};
 use tracewright_frames::{Framer, Options};
 use tracewright_input as input;
 use tracewright_input::SnapshotWriter;
-use tracewright_testkit::{Rng, etm, skip};
+use tracewright_testkit::{Rng, Scratch, etm, lister};
 
 const STREAMS: u64 = 600;
 
@@ -218,11 +217,8 @@ fn values(name: &str, text: &str) -> Vec<String> {
 
 #[test]
 fn opencsd_reads_what_we_write() {
-    if Command::new("trc_pkt_lister").arg("-h").current_dir(std::env::temp_dir()).output().is_err() {
-        return skip(
-            "opencsd_reads_what_we_write",
-            "trc_pkt_lister (Debian package libopencsd-bin) is not installed",
-        );
+    if !lister::available("opencsd_reads_what_we_write") {
+        return;
     }
     let (mut streams, mut seed) = (0, 0);
     let mut kinds = BTreeSet::new();

@@ -40,18 +40,6 @@ fn parse<'a>(params: &Params, chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec
     out
 }
 
-/// Splits `bytes` at random places, often into single bytes.
-fn random_chunks<'a>(rng: &mut Rng, mut bytes: &'a [u8]) -> Vec<&'a [u8]> {
-    let mut chunks = Vec::new();
-    let typical = *rng.pick(&[1, 3, 16, 100]);
-    while !bytes.is_empty() {
-        let (chunk, rest) = bytes.split_at(bytes.len().min(1 + rng.below(typical) as usize));
-        chunks.push(chunk);
-        bytes = rest;
-    }
-    chunks
-}
-
 #[test]
 fn parsing_what_was_emitted_gives_the_packets_back() {
     for seed in 0..SEEDS {
@@ -90,7 +78,7 @@ fn chunking_changes_nothing() {
             let at = stream.rng.below(bytes.len() as u64) as usize;
             bytes[at] = *stream.rng.pick(&[0, 0x80, 0x08, 0xff]);
         }
-        let chunks = random_chunks(&mut stream.rng, &bytes);
+        let chunks = stream.rng.chunks(&bytes);
         assert_eq!(parse(&stream.params, chunks), parse(&stream.params, [&bytes[..]]), "seed {seed}");
     }
 }
@@ -100,8 +88,7 @@ fn every_byte_is_accounted_for_once() {
     for seed in 0..SEEDS {
         let mut rng = Rng::new(seed);
         let params = Params::new(&etm::registers(&mut rng)).unwrap();
-        let len = rng.below(3000) as usize;
-        let mut bytes = rng.bytes(len);
+        let mut bytes = rng.bytes_below(3000);
         // Random bytes seldom hold an A-Sync, so insert some.
         for _ in 0..rng.below(6) {
             let at = rng.below(bytes.len() as u64 + 1) as usize;
@@ -175,8 +162,7 @@ fn difficult_bytes(seed: u64) -> (Params, Vec<u8>) {
             0 => bytes[at] = stream.rng.next_u64() as u8,
             1 => drop(bytes.splice(at..at, tracewright_etm::packet::ASYNC)),
             _ => {
-                let len = stream.rng.below(20) as usize;
-                let garbage = stream.rng.bytes(len);
+                let garbage = stream.rng.bytes_below(20);
                 bytes.splice(at..at, garbage);
             }
         }

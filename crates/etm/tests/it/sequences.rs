@@ -16,8 +16,7 @@ use tracewright_etm::packet::{
 };
 use tracewright_etm::{Params, Protocol, Registers};
 use tracewright_image::{Bytes, Image};
-use tracewright_testkit::qemu::Folder;
-use tracewright_testkit::{Rng, lister, skip, without_repeated_contexts};
+use tracewright_testkit::{Rng, Scratch, lister, without_repeated_contexts};
 
 const CODE: u64 = 0x1000;
 /// Number of sources in one capture.
@@ -133,8 +132,8 @@ fn framed(sources: &[(u8, Vec<u8>)]) -> Vec<u8> {
 
 /// Lists a capture with these sources. Returns the element lines of each.
 fn theirs(sources: &[(Registers, Vec<u8>)]) -> BTreeMap<u8, Result<Vec<Element>, String>> {
-    let here = Folder::new().unwrap();
-    let write = |name: &str, text: &str| here.write(name, text.as_bytes()).unwrap();
+    let here = Scratch::new("sequences");
+    let write = |name: &str, text: &str| here.write(name, text.as_bytes());
     let (mut devices, mut buffers, mut cores) = (String::new(), String::new(), String::new());
     for (number, (registers, _)) in sources.iter().enumerate() {
         let mut unit = format!("[device]\nname=ETE_{number}\nclass=trace_source\ntype=ETE\n[regs]\n");
@@ -162,8 +161,8 @@ fn theirs(sources: &[(Registers, Vec<u8>)]) -> BTreeMap<u8, Result<Vec<Element>,
     let buffer = "[trace_buffers]\nbuffers=buffer1\n[buffer1]\nname=ETB\nfile=trace.bin\nformat=coresight\n";
     write("trace.ini", &format!("{buffer}[source_buffers]\n{buffers}[core_trace_sources]\n{cores}"));
     let streams: Vec<_> = sources.iter().map(|(of, bytes)| (of.trctraceidr as u8, bytes.clone())).collect();
-    here.write("trace.bin", &framed(&streams)).unwrap();
-    here.write("code.bin", &code()).unwrap();
+    here.write("trace.bin", &framed(&streams));
+    here.write("code.bin", &code());
     let text = listed(here.path());
     if !text.contains("Trace buffer done") {
         // An error of one source ends the listing of all.
@@ -240,8 +239,8 @@ fn sequences(letters: usize, len: u32) -> impl Iterator<Item = Vec<usize>> {
 #[test]
 fn short_sequences_tell_what_opencsd_lists() {
     let test = "short_sequences_tell_what_opencsd_lists";
-    if Command::new("trc_pkt_lister").arg("-h").current_dir(std::env::temp_dir()).output().is_err() {
-        return skip(test, "trc_pkt_lister (Debian package libopencsd-bin) is not installed");
+    if !lister::available(test) {
+        return;
     }
     let (letters, mut image) = (alphabet(), Image::builder());
     image.raw("code", Bytes::from(code()), CODE, MemorySpace::ANY).unwrap();

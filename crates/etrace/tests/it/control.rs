@@ -1,5 +1,6 @@
 //! Trace control before the encoder: exactly the qualifying instructions are decoded.
 
+use crate::programs::all_params;
 use crate::support;
 
 use std::path::Path;
@@ -14,7 +15,7 @@ use tracewright_etrace::encode::{Config, Encoder, Resync, ResyncMode};
 use tracewright_etrace::ingress::{CType, Executed};
 use tracewright_etrace::packet::Packet;
 use tracewright_etrace::stream::{self, Encapsulation, Parser, Writer};
-use tracewright_etrace::{Options, Params, SupportLayout, data};
+use tracewright_etrace::{Options, data};
 use tracewright_flow::Instructions;
 use tracewright_hart::{Controlled, Events, Moment, Privilege, Sink, Trap};
 use tracewright_testkit::Rng;
@@ -132,18 +133,7 @@ fn decoded(execution: &Execution, bytes: &[u8], config: &Config, stream: stream:
 }
 
 fn config(rng: &mut Rng, execution: &Execution) -> Config {
-    let params = Params {
-        iaddress_width: if execution.isa == tracewright_core::Isa::Rv32 { 32 } else { 64 },
-        nocontext: false,
-        bpred_size: 7,
-        cache_size: 7,
-        return_stack_size: 4,
-        call_counter_size: 3,
-        sijump: true,
-        iret_ext: true,
-        support: SupportLayout::Standard,
-        ..Params::default()
-    };
+    let params = all_params(execution.isa);
     let mut on = || rng.one_in(2);
     let options = Options {
         implicit_return: on(),

@@ -9,12 +9,12 @@ use tracewright_etrace::stream::{Config, Encapsulation, Message, Parser};
 use tracewright_etrace::{Options, Params, SupportLayout};
 use tracewright_image::{Bytes, Image, Place};
 use tracewright_testkit::etrace::flows;
-use tracewright_testkit::{captures, skip};
+use tracewright_testkit::{captures_for, skip};
 
 /// Decodes every instruction and every trap of the reference flow's traces.
 #[test]
 fn reference_model() {
-    let Some(captures) = captures() else { return skip("reference_model", "no captures") };
+    let Some(captures) = captures_for("reference_model", "") else { return };
     let (mut decoded, mut failed) = (0, Vec::new());
     for flow in flows(&captures) {
         let Some(spike) = Spike::read(&captures, &flow.program) else {
@@ -46,7 +46,7 @@ fn reference_model() {
 /// Decodes the C codec's traces, with all mixes of its options.
 #[test]
 fn c_codec() {
-    let Some(captures) = captures() else { return skip("c_codec", "no captures") };
+    let Some(captures) = captures_for("c_codec", "") else { return };
     let folder = captures.join("riscv/etrace/c_codec_options");
     let (mut decoded, mut failed) = (0, Vec::new());
     let programs =
@@ -84,7 +84,7 @@ fn c_codec() {
 /// Decodes PULP's hardware traces: compares with its own decoder, up to where that ends.
 #[test]
 fn pulp() {
-    let Some(captures) = captures() else { return skip("pulp", "no captures") };
+    let Some(captures) = captures_for("pulp", "") else { return };
     // Instructions listed by the decoder beside the captures, how many of them are right, and ours.
     for (program, elf, listed, equal, ours, mismatches) in [
         // The program ends in a jump to itself, which each of four synchronisation packets reports once more.
@@ -132,7 +132,7 @@ fn pulp() {
 /// Detects wrong parameters and a wrong program.
 #[test]
 fn what_is_wrong_is_said() {
-    let Some(captures) = captures() else { return skip("what_is_wrong_is_said", "no captures") };
+    let Some(captures) = captures_for("what_is_wrong_is_said", "") else { return };
     let Some(spike) = Spike::read(&captures, "median") else {
         return skip("what_is_wrong_is_said", "no Spike trace of median");
     };
@@ -164,7 +164,7 @@ fn what_is_wrong_is_said() {
 }
 
 /// Returns the parameters of the C codec.
-fn c_codec_params(mix: &str, isa: Isa) -> Params {
+pub fn c_codec_params(mix: &str, isa: Isa) -> Params {
     let has = |option: char, size: u8| if mix.contains(option) && mix != "base" { size } else { 0 };
     Params {
         iaddress_width: if isa == Isa::Rv32 { 32 } else { 64 },

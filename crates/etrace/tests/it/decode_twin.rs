@@ -1,5 +1,6 @@
 //! The decoder and its naive twin, written from the specification's pseudo-code, find the same instructions.
 
+use crate::decode_reference::c_codec_params;
 use crate::support;
 
 use support::twin::Twin;
@@ -14,7 +15,7 @@ use tracewright_etrace::{Options, Params, SupportLayout};
 use tracewright_image::{Bytes, Image};
 use tracewright_testkit::etrace::flows;
 use tracewright_testkit::riscv::walk::{Event, Happenings, Program, Walk};
-use tracewright_testkit::{Rng, captures, skip};
+use tracewright_testkit::{Rng, captures_for};
 
 fn packets(bytes: &[u8], config: &Config) -> Vec<Packet> {
     let mut packets = Vec::new();
@@ -50,7 +51,7 @@ fn twin(
 
 #[test]
 fn captures_of_the_reference_model() {
-    let Some(captures) = captures() else { return skip("captures_of_the_reference_model", "no captures") };
+    let Some(captures) = captures_for("captures_of_the_reference_model", "") else { return };
     let mut compared = 0;
     for flow in flows(&captures) {
         let Some(spike) = Spike::read(&captures, &flow.program) else { continue };
@@ -128,21 +129,13 @@ fn random_executions() {
 /// The C codec's options, with a call counter.
 #[test]
 fn captures_of_the_c_codec() {
-    let Some(captures) = captures() else { return skip("captures_of_the_c_codec", "no captures") };
+    let Some(captures) = captures_for("captures_of_the_c_codec", "") else { return };
     let folder = captures.join("riscv/etrace/c_codec_options");
     for program in ["median", "mm", "mt-vvadd", "qsort"] {
         let Some(spike) = Spike::read(&captures, program) else { continue };
         for mix in ["base", "f", "i", "b", "j", "ib", "bj", "ibj"] {
             let raw = std::fs::read(folder.join(format!("{program}.{mix}.te_inst_raw"))).unwrap();
-            let has = |option: char, size: u8| if mix.contains(option) && mix != "base" { size } else { 0 };
-            let params = Params {
-                nocontext: false,
-                bpred_size: has('b', 7),
-                cache_size: has('j', 7),
-                call_counter_size: has('i', 7),
-                f0s_width: u8::from(mix.contains("bj")),
-                ..Params::default()
-            };
+            let params = c_codec_params(mix, Isa::Rv64);
             let (encapsulation, options) = (Encapsulation::Smi, Options::default());
             let config = Config { params: params.clone(), encapsulation, options, data: Default::default() };
             let quirks = Quirks::C_CODEC;

@@ -9,7 +9,7 @@ use tracewright_etrace::ingress::csv::{Reader, Retirement};
 use tracewright_etrace::packet::{BranchMap, Packet};
 use tracewright_etrace::{Options, Params};
 use tracewright_testkit::etrace::text;
-use tracewright_testkit::{captures, skip};
+use tracewright_testkit::{captures_for, skip};
 
 /// Row of the codec's tables. Columns that the packet does not have are left out, because the codec writes
 /// what it would have sent.
@@ -139,9 +139,7 @@ fn tables(folder: &Path) -> BTreeMap<String, Vec<(String, PathBuf)>> {
 
 #[test]
 fn packets_are_those_of_the_c_codec() {
-    let Some(captures) = captures() else {
-        return skip("packets_are_those_of_the_c_codec", "no captures");
-    };
+    let Some(captures) = captures_for("packets_are_those_of_the_c_codec", "") else { return };
     let etrace = captures.join("riscv/etrace");
     let mut compared = 0;
     for (program, tables) in tables(&etrace.join("c_codec_options")) {

@@ -10,7 +10,7 @@ use tracewright_etrace::ingress::Entry;
 use tracewright_etrace::ingress::csv::{Reader, Retirement};
 use tracewright_etrace::packet::{self, Packet, PayloadBytes};
 use tracewright_testkit::etrace::{Flow, flows, te_inst};
-use tracewright_testkit::{captures, skip};
+use tracewright_testkit::{captures_for, skip};
 
 fn entries(csv: &str) -> Vec<Entry> {
     Reader::new(csv.as_bytes(), Retirement::Instruction).unwrap().map(Result::unwrap).collect()
@@ -68,9 +68,7 @@ fn inputs(flows: &[Flow]) -> HashMap<(String, String), Vec<Entry>> {
 
 #[test]
 fn packets_are_those_of_the_reference_model() {
-    let Some(captures) = captures() else {
-        return skip("packets_are_those_of_the_reference_model", "no captures");
-    };
+    let Some(captures) = captures_for("packets_are_those_of_the_reference_model", "") else { return };
     let flows = flows(&captures);
     let inputs = inputs(&flows);
     if inputs.is_empty() {

@@ -19,14 +19,14 @@ use tracewright_etrace::stream::{self, Encapsulation, Parser, Writer};
 use tracewright_etrace::{Options, Params, SupportLayout, data};
 use tracewright_hart::Hart;
 use tracewright_hart::bare::{self, Bare};
-use tracewright_testkit::{captures, skip};
+use tracewright_testkit::captures_for;
 
 /// Number of instructions of each program; traps, system calls and loops come long before.
 const INSTRUCTIONS: u64 = 1_000_000;
 
-/// Returns encoders with different options. None uses `irdepth`, which is ambiguous.
-fn encoders(isa: Isa) -> Vec<(&'static str, Config)> {
-    let params = Params {
+/// Returns parameters of an encoder that has all options.
+pub fn all_params(isa: Isa) -> Params {
+    Params {
         iaddress_width: if isa == Isa::Rv32 { 32 } else { 64 },
         nocontext: false,
         bpred_size: 7,
@@ -37,7 +37,12 @@ fn encoders(isa: Isa) -> Vec<(&'static str, Config)> {
         iret_ext: true,
         support: SupportLayout::Standard,
         ..Params::default()
-    };
+    }
+}
+
+/// Returns encoders with different options. None uses `irdepth`, which is ambiguous.
+fn encoders(isa: Isa) -> Vec<(&'static str, Config)> {
+    let params = all_params(isa);
     let config = |name, options, resync| {
         (name, Config { params: params.clone(), options, resync, ..Config::default() })
     };
@@ -144,9 +149,7 @@ fn sample_programs_come_back() {
 
 #[test]
 fn programs_of_the_captures_come_back() {
-    let Some(captures) = captures() else {
-        return skip("programs_of_the_captures_come_back", "no captures");
-    };
+    let Some(captures) = captures_for("programs_of_the_captures_come_back", "") else { return };
     let paths = files(&captures.join("riscv/elf"));
     assert_eq!(paths.len(), 31);
     // It runs only under the proxy kernel.

@@ -4,12 +4,12 @@ use tracewright_etrace::packet::{self, Packet, PayloadBytes};
 use tracewright_etrace::stream::{Config, Content, Encapsulation, Message, Parser, Writer};
 use tracewright_etrace::{Options, Params, SupportLayout, data};
 use tracewright_testkit::etrace::{c_codec, flows, mixes, te_inst};
-use tracewright_testkit::{captures, skip};
+use tracewright_testkit::{captures_for, skip};
 
 /// Reads every packet of the reference model as its recorded fields, and writes the same bytes.
 #[test]
 fn packets_of_the_reference_model() {
-    let Some(captures) = captures() else { return skip("packets_of_the_reference_model", "no captures") };
+    let Some(captures) = captures_for("packets_of_the_reference_model", "") else { return };
     let (mut packets, mut with_fields) = (0, 0);
     for flow in flows(&captures) {
         let mut parsed = Vec::new();
@@ -45,7 +45,7 @@ fn packets_of_the_reference_model() {
 /// Reads every packet of the C codec as its recorded fields, and writes the same bytes.
 #[test]
 fn packets_of_the_c_codec() {
-    let Some(captures) = captures() else { return skip("packets_of_the_c_codec", "no captures") };
+    let Some(captures) = captures_for("packets_of_the_c_codec", "") else { return };
     let mut packets = 0;
     for mix in mixes(&captures) {
         let place = format!("{}.{}", mix.program, mix.mix);
@@ -99,7 +99,7 @@ fn pulp() -> Params {
 /// Reads all records of PULP's hardware as packets, and writes the same bytes.
 #[test]
 fn records_of_pulp() {
-    let Some(captures) = captures() else { return skip("records_of_pulp", "no captures") };
+    let Some(captures) = captures_for("records_of_pulp", "") else { return };
     for (program, records) in [("hello_culsans", 48), ("l1_test", 21), ("gpios_all", 305)] {
         let bytes =
             std::fs::read(captures.join("riscv/rv_tracer").join(program).join("packets.bin")).unwrap();

@@ -36,9 +36,10 @@ fn options(rng: &mut Rng, params: &Params) -> Options {
     Options { implicit_exception: false, sijump: false, ..any_options(rng, params) }
 }
 
-fn builder(params: &Params) -> Builder {
+/// Converts parameters to theirs.
+pub fn parameters(params: &Params) -> Parameters {
     let width = |width| NonZeroU8::new(width).unwrap();
-    Builder::new().with_params(&Parameters {
+    Parameters {
         cache_size_p: params.cache_size,
         call_counter_size_p: params.call_counter_size,
         context_width_p: width(params.context_width),
@@ -52,7 +53,11 @@ fn builder(params: &Params) -> Builder {
         privilege_width_p: width(params.privilege_width),
         return_stack_size_p: params.return_stack_size,
         sijump_p: params.sijump,
-    })
+    }
+}
+
+fn builder(params: &Params) -> Builder {
+    Builder::new().with_params(&parameters(params))
 }
 
 /// Converts a packet to theirs.

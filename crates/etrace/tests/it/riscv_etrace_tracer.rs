@@ -1,10 +1,10 @@
 //! The `riscv-etrace` crate follows our traces, instruction by instruction, with the options it supports.
 //! Exceptions are in `DIFFERENCES.md`.
 
+use crate::riscv_etrace::parameters;
 use crate::support;
 
 use std::collections::BTreeMap;
-use std::num::NonZeroU8;
 
 use riscv_etrace::config::Parameters;
 use riscv_etrace::instruction::{Instruction, base};
@@ -128,22 +128,7 @@ fn encode(record: &Record, params: &Params, options: Options) -> Vec<u8> {
 
 /// Returns what `riscv-etrace` decodes, up to where it fails.
 fn trace(code: &BTreeMap<u64, u16>, isa: Isa, params: &Params, bytes: &[u8]) -> (Vec<u64>, Option<String>) {
-    let width = |value: u8| NonZeroU8::new(value).unwrap();
-    let config = Parameters {
-        cache_size_p: 0,
-        call_counter_size_p: params.call_counter_size,
-        context_width_p: width(params.context_width),
-        time_width_p: width(params.time_width),
-        ecause_width_p: width(params.ecause_width),
-        f0s_width_p: params.f0s_width,
-        iaddress_lsb_p: params.iaddress_lsb,
-        iaddress_width_p: width(params.iaddress_width),
-        nocontext_p: params.nocontext,
-        notime_p: params.notime,
-        privilege_width_p: width(params.privilege_width),
-        return_stack_size_p: params.return_stack_size,
-        sijump_p: false,
-    };
+    let config = Parameters { cache_size_p: 0, sijump_p: false, ..parameters(params) };
     let base = if isa == Isa::Rv32 { base::Set::Rv32I } else { base::Set::Rv64I };
     // It looks at instructions that did not run; their content does not matter.
     let code = |address: u64| {

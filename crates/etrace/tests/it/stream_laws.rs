@@ -6,7 +6,7 @@ use tracewright_etrace::stream::{
     Config, Content, Encapsulation, Message, Parser, SyncPoint, SyncPoints, Writer,
 };
 use tracewright_testkit::Rng;
-use tracewright_testkit::etrace::{any_config, any_options, any_packet, any_support};
+use tracewright_testkit::etrace::{account, any_config, any_options, any_packet, any_support, read};
 
 #[allow(dead_code, reason = "what only the tests of data trace use")]
 use crate::data::random as random_data;
@@ -110,30 +110,6 @@ fn timestamp(rng: &mut Rng, config: &Config) -> Option<u64> {
     rng.one_in(2).then(|| rng.sized(bits))
 }
 
-/// Returns everything that a parser reports about chunks of a stream.
-fn read<'a>(mut parser: Parser, chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<(u64, Vec<u8>, Message)> {
-    let mut out = Vec::new();
-    let mut sink =
-        |offset: u64, bytes: &[u8], message: &Message| out.push((offset, bytes.to_vec(), *message));
-    for chunk in chunks {
-        parser.feed(chunk, &mut sink);
-    }
-    parser.finish(&mut sink);
-    out
-}
-
-/// Splits `bytes` at random places, often into single bytes.
-fn random_chunks<'a>(rng: &mut Rng, mut bytes: &'a [u8]) -> Vec<&'a [u8]> {
-    let mut chunks = Vec::new();
-    let typical = *rng.pick(&[1, 3, 16, 100]);
-    while !bytes.is_empty() {
-        let (chunk, rest) = bytes.split_at(bytes.len().min(1 + rng.below(typical) as usize));
-        chunks.push(chunk);
-        bytes = rest;
-    }
-    chunks
-}
-
 /// Flips, overwrites, drops, inserts and doubles some bytes. (Records have a fixed length: they can be wrong,
 /// not missing.)
 fn damage(rng: &mut Rng, config: &Config, bytes: &mut Vec<u8>) {
@@ -155,23 +131,6 @@ fn damage(rng: &mut Rng, config: &Config, bytes: &mut Vec<u8>) {
             }
         }
     }
-}
-
-/// Checks that every byte is part of one message or one gap.
-fn account(told: &[(u64, Vec<u8>, Message)], start: u64, bytes: &[u8]) {
-    let mut end = start;
-    for (offset, message_bytes, message) in told {
-        assert_eq!(*offset, end, "{message:?}");
-        end += match message.content {
-            Content::NotSync { len } => len,
-            _ => {
-                let at = (offset - start) as usize;
-                assert_eq!(message_bytes[..], bytes[at..at + message_bytes.len()]);
-                message_bytes.len() as u64
-            }
-        };
-    }
-    assert_eq!(end, start + bytes.len() as u64);
 }
 
 fn is_error(content: &Content) -> bool {
@@ -199,7 +158,7 @@ fn chunks_change_nothing() {
         if seed % 2 == 0 {
             damage(&mut stream.rng, &stream.config, &mut stream.bytes);
         }
-        let chunks = random_chunks(&mut stream.rng, &stream.bytes);
+        let chunks = stream.rng.chunks(&stream.bytes);
         let start = if seed % 3 == 0 {
             Parser::new(stream.config.clone())
         } else {
@@ -214,8 +173,7 @@ fn every_byte_is_accounted_for_once() {
     for seed in 0..SEEDS {
         let mut rng = Rng::new(seed);
         let config = any_config(&mut rng);
-        let len = rng.below(3000) as usize;
-        let mut bytes = rng.bytes(len);
+        let mut bytes = rng.bytes_below(3000);
         // Random bytes seldom hold null packets in a row, so some are put in.
         for _ in 0..rng.below(4) {
             let at = rng.below(bytes.len() as u64 + 1) as usize;

@@ -2,37 +2,9 @@
 
 use crate::common;
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
 use common::{Container, Event, deframe};
 use tracewright_frames::Format;
-use tracewright_testkit::{captures, skip};
-
-/// Returns the listing of a snapshot, decompressed by the `xz` program. Returns `None` and prints why if something is
-/// missing.
-fn listing(test: &str, coresight: &Path, snapshot: &str) -> Option<String> {
-    let path = coresight.join(format!("listings/{snapshot}.ppl.xz"));
-    match Command::new("xz").arg("-dc").arg(&path).output() {
-        Ok(output) if output.status.success() => Some(String::from_utf8_lossy(&output.stdout).into_owned()),
-        Ok(output) => {
-            skip(test, &format!("xz: {}", String::from_utf8_lossy(&output.stderr)));
-            None
-        }
-        Err(error) => {
-            skip(test, &format!("cannot run xz: {error}"));
-            None
-        }
-    }
-}
-
-fn coresight(test: &str) -> Option<PathBuf> {
-    let captures = captures();
-    if captures.is_none() {
-        skip(test, "no ../shared/captures");
-    }
-    Some(captures?.join("coresight"))
-}
+use tracewright_testkit::{captures_for, unpacked};
 
 /// Parses `Idx:86; ID:10; [0x95 0xaf ]; I_NOT_SYNC : ...` into index, ID, bytes and packet.
 fn packet_line(line: &str) -> Option<(u64, u8, Vec<u8>, &str)> {
@@ -46,8 +18,10 @@ fn packet_line(line: &str) -> Option<(u64, u8, Vec<u8>, &str)> {
 /// Checks that every packet of OpenCSD consists of the next bytes of its source, and begins at the index that we
 /// compute.
 fn check_packets(snapshot: &str, buffer: &str) {
-    let Some(coresight) = coresight(snapshot) else { return };
-    let Some(listing) = listing(snapshot, &coresight, snapshot) else { return };
+    let Some(coresight) = captures_for(snapshot, "coresight") else { return };
+    let Some(listing) = unpacked(snapshot, &coresight.join(format!("listings/{snapshot}.ppl.xz"))) else {
+        return;
+    };
     let input = std::fs::read(coresight.join(snapshot).join(buffer)).expect("the buffer of the listing");
 
     let events = deframe(Format::Aligned, Container::Plain, [&input[..]]).events;
@@ -106,8 +80,10 @@ fn tc2() {
 /// A stream of a trace port in DSTREAM blocks. Its listing shows each group of bytes that OpenCSD took from a frame.
 #[test]
 fn a55_test_tpiu() {
-    let Some(coresight) = coresight("a55_test_tpiu") else { return };
-    let Some(listing) = listing("a55_test_tpiu", &coresight, "a55-test-tpiu") else { return };
+    let Some(coresight) = captures_for("a55_test_tpiu", "coresight") else { return };
+    let Some(listing) = unpacked("a55_test_tpiu", &coresight.join("listings/a55-test-tpiu.ppl.xz")) else {
+        return;
+    };
     let input =
         std::fs::read(coresight.join("a55-test-tpiu/DSTREAM_0.bin")).expect("the buffer of the listing");
 

@@ -249,20 +249,19 @@ mod tests {
 
     #[test]
     fn host_files_are_those_below_the_folder() {
-        let scratch = std::env::temp_dir().join(format!("tracewright-htif-{}", std::process::id()));
-        let folder = scratch.join("folder");
+        let scratch = tracewright_testkit::Scratch::new("htif");
+        let folder = scratch.path().join("folder");
         std::fs::create_dir_all(folder.join("inner")).unwrap();
         std::fs::write(folder.join("inner/file"), "text").unwrap();
-        std::fs::write(scratch.join("secret"), "secret").unwrap();
+        let outside = scratch.join("secret");
+        std::fs::write(&outside, "secret").unwrap();
         std::os::unix::fs::symlink("../secret", folder.join("up")).unwrap();
-        std::os::unix::fs::symlink(scratch.join("secret"), folder.join("out")).unwrap();
+        std::os::unix::fs::symlink(&outside, folder.join("out")).unwrap();
         std::os::unix::fs::symlink("/inner/file", folder.join("in")).unwrap();
-        let folder = folder.canonicalize().unwrap();
         let mut memory = Memory::new(1 << 20);
         memory.map(0x1000, 0x1000, crate::memory::Rights::ALL);
         let inside = folder.join("inner/file").display().to_string();
         let around = folder.join("../folder/in").display().to_string();
-        let outside = scratch.join("secret").display().to_string();
 
         let mut htif = Htif::new([None, None], Vec::new(), None);
         for path in [&inside[..], "inner/file", "/etc/passwd"] {
@@ -291,7 +290,6 @@ mod tests {
         assert_eq!(htif.read(&mut memory, 4, 0x1100, 10, None), 4);
         assert_eq!(memory.peek(0x1100), Some(*b"text"));
         assert_eq!(htif.refused(), None);
-        std::fs::remove_dir_all(scratch).unwrap();
     }
 
     #[test]

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::tests::{Scratch, call, elf_file, start};
+use super::tests::{call, elf_file, start};
 use super::*;
+use tracewright_testkit::Scratch;
 
 const CWD: u64 = -100_i64 as u64;
 const O_CREAT_WRITE: u64 = 0o101;
@@ -25,20 +26,20 @@ struct Guest {
 impl Guest {
     fn new(name: &str) -> Self {
         let scratch = Scratch::new(name);
-        fs::create_dir_all(scratch.0.join("root/a/etc")).unwrap();
-        fs::create_dir_all(scratch.0.join("outside/etc/inner")).unwrap();
-        fs::write(scratch.0.join("outside/etc/secret"), "secret").unwrap();
-        symlink("secret", scratch.0.join("outside/etc/link")).unwrap();
+        fs::create_dir_all(scratch.path().join("root/a/etc")).unwrap();
+        fs::create_dir_all(scratch.path().join("outside/etc/inner")).unwrap();
+        fs::write(scratch.path().join("outside/etc/secret"), "secret").unwrap();
+        symlink("secret", scratch.path().join("outside/etc/link")).unwrap();
         let (core, linux) = start(&scratch, true);
         Self { scratch, core, linux }
     }
 
     fn outside(&self) -> PathBuf {
-        self.scratch.0.join("outside")
+        self.scratch.path().join("outside")
     }
 
     fn root(&self) -> PathBuf {
-        self.scratch.0.join("root")
+        self.scratch.path().join("root")
     }
 
     /// Writes a path to memory, where eight slots are available.
@@ -240,13 +241,13 @@ fn links_of_all_kinds_stay_inside() {
 #[test]
 fn the_program_is_found_again_by_its_folder() {
     let scratch = Scratch::new("escape-exe");
-    fs::create_dir_all(scratch.0.join("root/bin")).unwrap();
-    fs::create_dir_all(scratch.0.join("outside")).unwrap();
-    fs::write(scratch.0.join("outside/program"), "secret").unwrap();
-    fs::write(scratch.0.join("root/bin/program"), elf_file()).unwrap();
-    let options = Options { root: Some(scratch.0.join("root")), writable: true, ..Options::default() };
-    let (core, linux) = Linux::load(&scratch.0.join("root/bin/program"), options).unwrap();
-    let outside = scratch.0.join("outside");
+    fs::create_dir_all(scratch.path().join("root/bin")).unwrap();
+    fs::create_dir_all(scratch.path().join("outside")).unwrap();
+    fs::write(scratch.path().join("outside/program"), "secret").unwrap();
+    fs::write(scratch.path().join("root/bin/program"), elf_file()).unwrap();
+    let options = Options { root: Some(scratch.path().join("root")), writable: true, ..Options::default() };
+    let (core, linux) = Linux::load(&scratch.path().join("root/bin/program"), options).unwrap();
+    let outside = scratch.path().join("outside");
     let mut guest = Guest { scratch, core, linux };
     assert_eq!(guest.rename("/bin", "/old"), 0);
     assert_eq!(guest.link(&outside, "/bin"), 0);

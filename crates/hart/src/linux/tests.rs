@@ -9,24 +9,7 @@ use super::errno::{Errno, Failure};
 use super::paths::{Mount, Place, Special, Tree};
 use super::*;
 use crate::memory::PAGE;
-
-/// A folder that is removed at the end.
-pub(super) struct Scratch(pub PathBuf);
-
-impl Scratch {
-    pub fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("tracewright-linux-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        Self(path.canonicalize().unwrap())
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
+use tracewright_testkit::Scratch;
 
 const CODE: u64 = 0x10000;
 
@@ -74,9 +57,9 @@ pub(super) fn elf_file() -> Vec<u8> {
 }
 
 pub(super) fn start(scratch: &Scratch, writable: bool) -> (Core, Linux) {
-    let program = scratch.0.join("program");
+    let program = scratch.path().join("program");
     fs::write(&program, elf(false, 2, RISCV)).unwrap();
-    let root = scratch.0.join("root");
+    let root = scratch.path().join("root");
     fs::create_dir_all(root.join("folder")).unwrap();
     let options =
         Options { root: Some(root), writable, arguments: vec!["program".into()], ..Options::default() };
@@ -111,7 +94,7 @@ fn loads_what_is_a_program() {
     for is_rv32 in [false, true] {
         for kind in [2, 3] {
             let scratch = Scratch::new(&format!("load-{is_rv32}-{kind}"));
-            let program = scratch.0.join("program");
+            let program = scratch.path().join("program");
             fs::write(&program, elf(is_rv32, kind, RISCV)).unwrap();
             let options = Options {
                 arguments: vec!["one".into(), "two".into()],
@@ -164,11 +147,9 @@ fn says_what_cannot_be_loaded() {
         for byte in [0, 1, 0x7f, 0x80, 0xff] {
             let mut bytes = good.clone();
             bytes[at] = byte;
-            let scratch =
-                std::env::temp_dir().join(format!("tracewright-linux-bytes-{}", std::process::id()));
-            fs::write(&scratch, &bytes).unwrap();
-            let _ = Linux::load(&scratch, Options { memory: 16 << 20, ..Options::default() });
-            fs::remove_file(&scratch).unwrap();
+            let scratch = Scratch::new("linux-bytes");
+            let path = scratch.write("program", &bytes);
+            let _ = Linux::load(&path, Options { memory: 16 << 20, ..Options::default() });
         }
     }
 }
@@ -245,19 +226,19 @@ fn files_are_mapped() {
     let scratch = Scratch::new("map-file");
     let (mut core, mut linux) = start(&scratch, true);
     let (core, linux) = (&mut core, &mut linux);
-    fs::write(scratch.0.join("root/file"), vec![9; 5000]).unwrap();
+    fs::write(scratch.path().join("root/file"), vec![9; 5000]).unwrap();
     let name = path(core, "/file");
     let fd = call(core, linux, numbers::OPENAT, &[-100_i64 as u64, name, 2, 0]) as u64;
     let at = call(core, linux, numbers::MMAP, &[0, 8192, 3, 2, fd, 0]) as u64;
     assert_eq!(core.memory.peek(at + 4999), Some([9, 0]));
     core.memory.write(at, &[1]).unwrap();
-    assert_eq!(fs::read(scratch.0.join("root/file")).unwrap()[0], 9);
+    assert_eq!(fs::read(scratch.path().join("root/file")).unwrap()[0], 9);
     let tail = call(core, linux, numbers::MMAP, &[0, 4096, 1, 1, fd, 4096]) as u64;
     assert_eq!(core.memory.peek(tail + 903), Some([9, 0]));
     assert_eq!(linux.mapped().last().map(|mapped| (mapped.len, mapped.offset)), Some((904, 4096)));
 
-    // Shared: writes reach the file, but do not extend it.
-    let file = || fs::read(scratch.0.join("root/file")).unwrap();
+    // Shared: what is written reaches the file, and only what is in it.
+    let file = || fs::read(scratch.path().join("root/file")).unwrap();
     let shared = call(core, linux, numbers::MMAP, &[0, 3 * 4096, 3, 1, fd, 0]) as u64;
     core.memory.write(shared + 10, &[1]).unwrap();
     core.memory.write(shared + 4998, &[2, 3, 4]).unwrap();
@@ -283,7 +264,7 @@ fn files_are_mapped() {
 fn what_is_read_only_is_not_written_through_memory() {
     let scratch = Scratch::new("map-read-only");
     let (mut core, mut linux) = start(&scratch, false);
-    fs::write(scratch.0.join("root/file"), "text").unwrap();
+    fs::write(scratch.path().join("root/file"), "text").unwrap();
     let name = path(&mut core, "/file");
     let fd = call(&mut core, &mut linux, numbers::OPENAT, &[-100_i64 as u64, name, 0, 0]) as u64;
     assert_eq!(call(&mut core, &mut linux, numbers::MMAP, &[0, 4096, 3, 1, fd, 0]), -13);
@@ -300,12 +281,12 @@ fn host(tree: &Tree, path: &str) -> Result<PathBuf, Errno> {
 #[test]
 fn no_path_leads_out() {
     let scratch = Scratch::new("paths");
-    let root = scratch.0.join("root");
+    let root = scratch.path().join("root");
     fs::create_dir_all(root.join("a/b")).unwrap();
-    fs::create_dir_all(scratch.0.join("other/deep")).unwrap();
-    fs::write(scratch.0.join("secret"), "x").unwrap();
+    fs::create_dir_all(scratch.path().join("other/deep")).unwrap();
+    fs::write(scratch.path().join("secret"), "x").unwrap();
     fs::write(root.join("file"), "x").unwrap();
-    fs::write(scratch.0.join("other/file"), "x").unwrap();
+    fs::write(scratch.path().join("other/file"), "x").unwrap();
     for (target, link) in [
         ("../../../secret", "up"),
         ("/file", "absolute"),
@@ -318,10 +299,11 @@ fn no_path_leads_out() {
     ] {
         symlink(target, root.join(link)).unwrap();
     }
-    symlink(&scratch.0, root.join("out")).unwrap();
+    symlink(scratch.path(), root.join("out")).unwrap();
     let mount = |at: &str, host: PathBuf, writable| Mount { at: at.into(), host, writable };
-    let mounts = vec![mount("/", root.clone(), false), mount("/mnt/other", scratch.0.join("other"), true)];
-    let tree = Tree::new(mounts, scratch.0.join("secret")).unwrap();
+    let mounts =
+        vec![mount("/", root.clone(), false), mount("/mnt/other", scratch.path().join("other"), true)];
+    let tree = Tree::new(mounts, scratch.path().join("secret")).unwrap();
 
     assert_eq!(host(&tree, "/file"), Ok(root.join("file")));
     assert_eq!(host(&tree, "//a/./../file"), Ok(root.join("file")));
@@ -340,8 +322,8 @@ fn no_path_leads_out() {
     assert_eq!(host(&tree, "round"), Err(Errno::ELOOP));
     assert_eq!(host(&tree, ""), Err(Errno::ENOENT));
 
-    // Mounts, and which of them are writable.
-    assert_eq!(host(&tree, "/mnt/other/file"), Ok(scratch.0.join("other/file")));
+    // Mounts, and which may be written to.
+    assert_eq!(host(&tree, "/mnt/other/file"), Ok(scratch.path().join("other/file")));
     assert_eq!(host(&tree, "/mnt/other/deep/../../../file"), Ok(root.join("file")));
     let is_writable = |path: &str| match tree.find(&tree.root(), path.as_bytes(), true) {
         Ok(Place::Host(found)) => found.writable,
@@ -349,11 +331,11 @@ fn no_path_leads_out() {
     };
     assert!(is_writable("/mnt/other") && is_writable("/mnt/other/new"));
     assert!(!is_writable("/mnt") && !is_writable("/file"));
-    assert_eq!(tree.seen(&scratch.0.join("other/file")), Path::new("/mnt/other/file"));
+    assert_eq!(tree.seen(&scratch.path().join("other/file")), Path::new("/mnt/other/file"));
 
-    // Files that Linux provides, and nothing else of /proc, whatever the host has there.
-    assert_eq!(host(&tree, "/proc/self/exe"), Ok(scratch.0.join("secret")));
-    assert_eq!(host(&tree, "exe"), Ok(scratch.0.join("secret")));
+    // What Linux makes; and nothing else of /proc, whatever the host has there.
+    assert_eq!(host(&tree, "/proc/self/exe"), Ok(scratch.path().join("secret")));
+    assert_eq!(host(&tree, "exe"), Ok(scratch.path().join("secret")));
     let special = |path: &str| match tree.find(&tree.root(), path.as_bytes(), true) {
         Ok(Place::Special(special)) => Some(special),
         _ => None,
@@ -372,7 +354,7 @@ fn what_is_read_only_stays_as_it_is() {
     let scratch = Scratch::new("read-only");
     let (mut core, mut linux) = start(&scratch, false);
     let (core, linux) = (&mut core, &mut linux);
-    fs::write(scratch.0.join("root/file"), "text").unwrap();
+    fs::write(scratch.path().join("root/file"), "text").unwrap();
     let here = -100_i64 as u64;
     let (erofs, enoent) = (-30, -2);
     let file = path(core, "file");
@@ -394,8 +376,8 @@ fn what_is_read_only_stays_as_it_is() {
     assert_eq!(call(core, linux, numbers::MKDIRAT, &[here, new, 0o755]), erofs);
     assert_eq!(call(core, linux, numbers::SYMLINKAT, &[new, here, new]), erofs);
     assert_eq!(call(core, linux, numbers::UNLINKAT, &[here, new, 0]), enoent);
-    assert_eq!(fs::read(scratch.0.join("root/file")).unwrap(), b"text");
-    assert_eq!(fs::read_dir(scratch.0.join("root")).unwrap().count(), 2);
+    assert_eq!(fs::read(scratch.path().join("root/file")).unwrap(), b"text");
+    assert_eq!(fs::read_dir(scratch.path().join("root")).unwrap().count(), 2);
 }
 
 #[test]
@@ -403,7 +385,7 @@ fn a_link_that_was_made_leads_nowhere_else() {
     let scratch = Scratch::new("made-link");
     let (mut core, mut linux) = start(&scratch, true);
     let (core, linux) = (&mut core, &mut linux);
-    fs::write(scratch.0.join("secret"), "x").unwrap();
+    fs::write(scratch.path().join("secret"), "x").unwrap();
     let here = -100_i64 as u64;
     let name = path(core, "../secret");
     core.memory.write(name + 100, b"link\0").unwrap();
@@ -411,8 +393,8 @@ fn a_link_that_was_made_leads_nowhere_else() {
     assert_eq!(call(core, linux, numbers::OPENAT, &[here, name + 100, 0, 0]), -2);
     // Writing through the link creates a file inside.
     assert_eq!(call(core, linux, numbers::OPENAT, &[here, name + 100, 0o101, 0o644]), 3);
-    assert_eq!(fs::read(scratch.0.join("secret")).unwrap(), b"x");
-    assert!(scratch.0.join("root/secret").exists());
+    assert_eq!(fs::read(scratch.path().join("secret")).unwrap(), b"x");
+    assert!(scratch.path().join("root/secret").exists());
 }
 
 #[test]
@@ -462,7 +444,7 @@ fn no_call_panics() {
         let _ = core.memory.write(name, b"file\0");
     }
     // Nothing outside of the root was touched.
-    assert_eq!(fs::read_dir(&scratch.0).unwrap().count(), 2);
+    assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 2);
 }
 
 #[test]
@@ -472,7 +454,7 @@ fn memory_where_a_file_was_is_memory_like_any_other() {
     const MADVISE: u64 = 233;
     let scratch = Scratch::new("madvise");
     let (mut core, mut linux) = start(&scratch, false);
-    fs::write(scratch.0.join("root/file"), [7; 100]).unwrap();
+    fs::write(scratch.path().join("root/file"), [7; 100]).unwrap();
     let name = path(&mut core, "/file");
     let fd = call(&mut core, &mut linux, 56, &[-100i64 as u64, name, 0, 0]);
     assert!(fd >= 0, "{fd}");

@@ -1,7 +1,6 @@
 //! Programs that try to break the machine: addresses at the ends of the address space, overlapping segments, more files
 //! than the host has descriptors.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,6 +8,7 @@ use tracewright_core::Block;
 use tracewright_hart::bare::{self, Bare};
 use tracewright_hart::linux::{self, Linux};
 use tracewright_hart::{Core, Exception, Hart, Machine, Sink, Stop, Trap, cause};
+use tracewright_testkit::Scratch;
 
 use crate::support::elf;
 
@@ -17,26 +17,21 @@ use elf::{Segment, elf, elf_of};
 const RAM: u64 = 0x8000_0000;
 const LINUX: u64 = 0x1_0000;
 
-/// A folder with a program, removed at the end.
-struct Scratch(PathBuf);
+/// A folder with a program and an empty root.
+struct Program(Scratch);
 
-impl Scratch {
+impl Program {
     fn new(name: &str, program: &[u8]) -> Self {
-        let folder = std::env::temp_dir().join(format!("tracewright-hostile-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(folder.join("root")).unwrap();
-        std::fs::write(folder.join("program"), program).unwrap();
-        Self(folder)
+        let scratch = Scratch::new(name);
+        std::fs::create_dir(scratch.path().join("root")).unwrap();
+        scratch.write("program", program);
+        Self(scratch)
     }
 
     fn load(&self, memory: usize) -> Result<(Core, Linux), linux::LoadError> {
-        let options = linux::Options { root: Some(self.0.join("root")), memory, ..linux::Options::default() };
-        Linux::load(&self.0.join("program"), options)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        let folder = self.0.path();
+        let options = linux::Options { root: Some(folder.join("root")), memory, ..linux::Options::default() };
+        Linux::load(&folder.join("program"), options)
     }
 }
 
@@ -57,8 +52,8 @@ fn sd(rs2: u32, imm: u32) -> u32 {
 const ECALL: u32 = 0x73;
 
 fn run_linux(name: &str, words: &[u32]) -> Stop {
-    let scratch = Scratch::new(name, &elf(false, LINUX, &bytes(words)));
-    let (core, linux) = scratch.load(16 << 20).unwrap();
+    let program = Program::new(name, &elf(false, LINUX, &bytes(words)));
+    let (core, linux) = program.load(16 << 20).unwrap();
     Hart::new(core, linux).run(10_000, &mut ())
 }
 
@@ -129,8 +124,8 @@ fn huge_segments_that_overlap() {
     let code = bytes(&[addi(17, 0, 93), ECALL]);
     let zeros = 0x30_0000_0000;
     let segment = || Segment { address: LINUX, bytes: &code, zeros };
-    let scratch = Scratch::new("overlap", &elf_of(false, LINUX, &[segment(), segment()]));
-    let (core, linux) = scratch.load(16 << 20).unwrap();
+    let program = Program::new("overlap", &elf_of(false, LINUX, &[segment(), segment()]));
+    let (core, linux) = program.load(16 << 20).unwrap();
     assert!(core.memory.regions() < 8, "{} regions", core.memory.regions());
     assert!(core.memory.bytes().len() < 1 << 20);
     assert_eq!(Hart::new(core, linux).run(100, &mut ()), Stop::Exit { status: 0 });
@@ -153,8 +148,8 @@ fn segments_out_of_order() {
             Segment { address: LINUX, bytes: &two, zeros: 0x8000 },
         ],
     );
-    let scratch = Scratch::new("order", &file);
-    let (mut core, _) = scratch.load(16 << 20).unwrap();
+    let program = Program::new("order", &file);
+    let (mut core, _) = program.load(16 << 20).unwrap();
     assert_eq!(core.memory.peek::<2>(LINUX + 0x2ffe), Some([2, 2]));
     assert_eq!(core.memory.peek::<2>(LINUX + 0x4000), Some([1, 1]));
     assert_eq!(core.memory.peek::<2>(LINUX + 0xaffe), Some([0, 0]));
@@ -166,8 +161,8 @@ fn more_program_headers_than_linux_takes() {
     let many = |address: u64| -> Vec<_> {
         (0..2000).map(|i| Segment { address: address + i * 0x1000, bytes: &code, zeros: 0x10_0000 }).collect()
     };
-    let scratch = Scratch::new("headers", &elf_of(false, LINUX, &many(LINUX)));
-    let error = scratch.load(16 << 20).unwrap_err().to_string();
+    let program = Program::new("headers", &elf_of(false, LINUX, &many(LINUX)));
+    let error = program.load(16 << 20).unwrap_err().to_string();
     assert!(error.contains("2000 program headers"), "{error}");
     let file = elf_of(false, RAM, &many(RAM));
     let error = Bare::new(&file, &bare::Options::default(), Box::new(std::io::sink())).unwrap_err();
@@ -178,10 +173,10 @@ fn more_program_headers_than_linux_takes() {
 #[test]
 fn a_program_leaves_descriptors_to_the_tool() {
     const OPENAT: u64 = 56;
-    let scratch = Scratch::new("descriptors", &elf(false, LINUX, &bytes(&[ECALL])));
+    let program = Program::new("descriptors", &elf(false, LINUX, &bytes(&[ECALL])));
     let deep = format!("deep{}", "/x".repeat(60));
-    std::fs::create_dir_all(scratch.0.join("root").join(&deep)).unwrap();
-    let (mut core, mut linux) = scratch.load(16 << 20).unwrap();
+    std::fs::create_dir_all(program.0.path().join("root").join(&deep)).unwrap();
+    let (mut core, mut linux) = program.load(16 << 20).unwrap();
     let path = core.x[2] - 0x1000;
     core.memory.write(path, format!("{deep}\0").as_bytes()).unwrap();
     let mut opened = 0;
@@ -228,8 +223,8 @@ fn exceptions_alone_do_not_go_on_for_ever() {
             self.0.store(true, Ordering::Relaxed);
         }
     }
-    let scratch = Scratch::new("asked", &elf(false, LINUX, &bytes(&words)));
-    let (core, linux) = scratch.load(16 << 20).unwrap();
+    let program = Program::new("asked", &elf(false, LINUX, &bytes(&words)));
+    let (core, linux) = program.load(16 << 20).unwrap();
     let mut hart = Hart::new(core, linux);
     let asker = &mut Asker(Arc::default());
     hart.stop_when(Arc::clone(&asker.0));
@@ -245,9 +240,9 @@ fn a_huge_file_as_dynamic_linker() {
     let mut program = elf_of(false, LINUX, &segments);
     // PT_INTERP
     program[64 + 56] = 3;
-    let scratch = Scratch::new("linker", &program);
-    let huge = std::fs::File::create(scratch.0.join("root/huge")).unwrap();
+    let program = Program::new("linker", &program);
+    let huge = std::fs::File::create(program.0.path().join("root/huge")).unwrap();
     huge.set_len(1 << 40).unwrap();
-    let error = scratch.load(16 << 20).unwrap_err().to_string();
+    let error = program.load(16 << 20).unwrap_err().to_string();
     assert!(error.contains("it is not ELF"), "{error}");
 }

@@ -3,15 +3,15 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, Write};
+use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex};
 
+use crate::support::Output;
 use tracewright_hart::linux::{Linux, Mount, Options, Streams};
 use tracewright_hart::{Hart, Stop};
-use tracewright_testkit::skip;
+use tracewright_testkit::{has_programs, skip};
 
 const SYSROOT: &str = "/usr/riscv64-linux-gnu";
 /// More instructions than any of the programs takes.
@@ -34,39 +34,10 @@ struct Outcome {
     status: i32,
 }
 
-/// Collects the output of a program.
-#[derive(Clone, Default)]
-struct Taken(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Taken {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Taken {
-    fn text(&self) -> String {
-        String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
-    }
-}
-
-fn has(tool: &str) -> bool {
-    Command::new(tool).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
-}
-
-/// Returns the compiler for a program of `tests/c`; `None` if it is missing.
+/// What compiles a program of `tests/c`; `None` if it is not there.
 fn compiler(source: &str) -> Option<&'static str> {
     let compiler = if source.ends_with(".cc") { "riscv64-linux-gnu-g++" } else { "riscv64-linux-gnu-gcc" };
-    if !has(compiler) {
-        skip(source, &format!("no {compiler}"));
-        return None;
-    }
-    Some(compiler)
+    has_programs(source, &[compiler]).then_some(compiler)
 }
 
 /// Compiles a program of `tests/c`. Returns `None` if that is impossible here.
@@ -123,7 +94,8 @@ fn options(program: &Path, arguments: &[&str], folder: &Path, link: Link) -> Opt
 }
 
 fn run(program: &Path, mut options: Options) -> (Stop, Vec<String>, String, String) {
-    let (output, error) = (Taken::default(), Taken::default());
+    let text = |output: &Output| String::from_utf8_lossy(&output.bytes()).into_owned();
+    let (output, error) = (Output::default(), Output::default());
     options.streams = Streams {
         input: Box::new(INPUT),
         output: Box::new(output.clone()),
@@ -133,7 +105,7 @@ fn run(program: &Path, mut options: Options) -> (Stop, Vec<String>, String, Stri
     let (core, linux) = Linux::load(program, options).unwrap_or_else(|error| panic!("{error}"));
     let mut hart = Hart::new(core, linux);
     let stop = hart.run(LIMIT, &mut ());
-    (stop, hart.machine.warnings().to_vec(), output.text(), error.text())
+    (stop, hart.machine.warnings().to_vec(), text(&output), text(&error))
 }
 
 fn qemu(program: &Path, arguments: &[&str], folder: &Path) -> Outcome {
@@ -159,10 +131,7 @@ fn qemu(program: &Path, arguments: &[&str], folder: &Path) -> Outcome {
 
 /// Runs a program here and under QEMU, and compares.
 fn compare(source: &str, arguments: &[&str], links: &[Link]) {
-    if !has("qemu-riscv64") {
-        return skip(source, "no qemu-riscv64");
-    }
-    if compiler(source).is_none() {
+    if !has_programs(source, &["qemu-riscv64"]) || compiler(source).is_none() {
         return;
     }
     for &link in links {
@@ -241,7 +210,7 @@ fn rv32() {
         run(&program, options(&program, &["one", "two"], &folder, Link::Static));
     assert_eq!((stop, output.as_str()), (Stop::Exit { status: 65 }, known));
     assert_eq!(warnings, [""; 0]);
-    if has("qemu-riscv32") {
+    if Command::new("qemu-riscv32").arg("--version").output().is_ok() {
         fs::remove_file(folder.join("file")).unwrap();
         let theirs =
             Command::new("qemu-riscv32").arg(&program).args(["one", "two"]).current_dir(&folder).output();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use support::{Addresses, How, Ran, run};
 use tracewright_hart::Stop;
 use tracewright_testkit::riscv::{self, qemu};
-use tracewright_testkit::{Rng, riscv::Program};
+use tracewright_testkit::{Rng, Scratch, riscv::Program};
 
 /// A line of `programs/cases.txt`.
 struct Case {
@@ -98,10 +98,10 @@ fn random_programs_end_in_the_state_that_qemu_says() {
     }
     let seeds = std::env::var("HART_SEEDS").unwrap_or("0-500".into());
     let (from, to) = seeds.split_once('-').unwrap();
-    let folder = qemu::Folder::new().unwrap();
+    let folder = Scratch::new("qemu");
     for seed in from.parse::<u64>().unwrap()..to.parse().unwrap() {
         let program = riscv::generate(&mut Rng::new(seed), &riscv::Options::default());
-        let elf = folder.write(format!("{seed}.elf"), &program.elf()).unwrap();
+        let elf = folder.write(format!("{seed}.elf"), &program.elf());
         let theirs = qemu::run(&elf, &[], &[]).unwrap();
         let mut addresses = Addresses::default();
         let ours = run(&elf, &How::default(), &mut addresses);

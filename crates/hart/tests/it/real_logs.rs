@@ -13,7 +13,7 @@ use tracewright_hart::log::own::{Reader, Writer};
 use tracewright_hart::log::{Kind, csv, detect, qemu};
 use tracewright_hart::{Blocks, Retired, Retirements, Sink, Stop, Trap};
 use tracewright_isa::riscv::{Xlen, decode};
-use tracewright_testkit::{captures, skip};
+use tracewright_testkit::{Scratch, captures, skip};
 
 /// Counts reports, and whether the instructions explain where execution continued.
 #[derive(Debug)]
@@ -196,9 +196,8 @@ void _start(void) {
 /// What QEMU logs is a possible execution of the program.
 #[test]
 fn qemu_runs_a_program() {
-    let folder = std::env::temp_dir().join(format!("tracewright-qemu-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
-    let [source, program, log] = ["program.c", "program", "log"].map(|name| folder.join(name));
+    let scratch = Scratch::new("real-logs");
+    let [source, program, log] = ["program.c", "program", "log"].map(|name| scratch.path().join(name));
     fs::write(&source, PROGRAM).unwrap();
     let mut compiler = Command::new("riscv64-linux-gnu-gcc");
     compiler.args(["-O2", "-static", "-nostdlib", "-ffreestanding", "-o"]).arg(&program).arg(&source);
@@ -216,7 +215,6 @@ fn qemu_runs_a_program() {
     let text = fs::read(&log).unwrap();
     let elf = fs::read(&program).unwrap();
     let ours = on_our_hart(&program);
-    fs::remove_dir_all(&folder).unwrap();
 
     assert_eq!(detect(&text[..4096]), Some(Kind::Qemu));
     let lines = text.split(|&byte| byte == b'\n').filter(|line| line.starts_with(b"Trace ")).count() as u64;

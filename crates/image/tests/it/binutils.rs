@@ -8,10 +8,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use support::program::{self, Folder};
+use support::program;
 use tracewright_core::MemorySpace;
 use tracewright_image::{Frame, Image, RegionRef, SourceLine};
-use tracewright_testkit::{captures, skip};
+use tracewright_testkit::{Scratch, captures, skip};
 
 const ANY: MemorySpace = MemorySpace::ANY;
 
@@ -90,8 +90,8 @@ fn inner_symbols(file: &Path) -> Option<String> {
     let Some((_, section)) = sections.split_once(" .gnu_debugdata ") else { return Some(String::new()) };
     let words: Vec<_> = section.split_whitespace().take(4).collect();
     let number = |word: usize| usize::from_str_radix(words[word], 16).unwrap();
-    let folder = Folder::new();
-    let (packed, inner) = (folder.0.join("inner.xz"), folder.0.join("inner"));
+    let folder = Scratch::new("image");
+    let (packed, inner) = (folder.path().join("inner.xz"), folder.path().join("inner"));
     fs::write(&packed, &fs::read(file).unwrap()[number(2)..][..number(3)]).unwrap();
     output("xz", &["-dk", packed.to_str().unwrap()], "")?;
     output("readelf", &["-WsC", inner.to_str().unwrap()], "")
@@ -256,7 +256,7 @@ fn lines_of_captures_are_those_addr2line_tells() {
 #[test]
 fn lines_of_compiled_programs_are_those_addr2line_tells() {
     let test = "lines_of_compiled_programs_are_those_addr2line_tells";
-    let folder = Folder::new();
+    let folder = Scratch::new("image");
     for version in 2..=5 {
         for level in ["-O0", "-O2"] {
             let arguments = [&format!("-gdwarf-{version}"), "-gstrict-dwarf", level, "-ffunction-sections"];

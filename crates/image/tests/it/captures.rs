@@ -5,16 +5,13 @@ use std::path::{Path, PathBuf};
 
 use tracewright_core::MemorySpace;
 use tracewright_image::{Image, Kind, Place, RegionRef};
-use tracewright_testkit::{captures, skip};
+use tracewright_testkit::captures_for;
 
 const ANY: MemorySpace = MemorySpace::ANY;
 
 /// Returns the folders of the process captures.
 fn processes(test: &str) -> Vec<PathBuf> {
-    let Some(captures) = captures() else {
-        skip(test, "no captures");
-        return Vec::new();
-    };
+    let Some(captures) = captures_for(test, "") else { return Vec::new() };
     ["branches_trace1", "branches_trace2", "fib_trace1"]
         .map(|name| captures.join("process").join(name))
         .into()
@@ -95,9 +92,7 @@ fn functions_of_a_process_have_names() {
 /// Uses the file and mapping of the capture `perf_etm.data`.
 #[test]
 fn a_mapping_of_perf_puts_a_program_to_its_place() {
-    let Some(captures) = captures() else {
-        return skip("a_mapping_of_perf_puts_a_program_to_its_place", "no captures");
-    };
+    let Some(captures) = captures_for("a_mapping_of_perf_puts_a_program_to_its_place", "") else { return };
     let bytes = fs::read(captures.join("perf/simpleperf/etm_test_loop")).unwrap();
     let mut builder = Image::builder();
     let mapped = Place::Mapping { address: 0x58_2b2b_1000, offset: 0x1000 };
@@ -110,9 +105,7 @@ fn a_mapping_of_perf_puts_a_program_to_its_place() {
 
 #[test]
 fn a_kernel_module_has_its_functions() {
-    let Some(captures) = captures() else {
-        return skip("a_kernel_module_has_its_functions", "no captures");
-    };
+    let Some(captures) = captures_for("a_kernel_module_has_its_functions", "") else { return };
     let bytes = fs::read(captures.join("perf/simpleperf/rq_stats.ko")).unwrap();
     let mut builder = Image::builder();
     builder.elf("rq_stats.ko", bytes.clone().into(), 0xffff_ffc0_0800_0000, ANY).unwrap();

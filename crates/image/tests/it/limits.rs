@@ -2,15 +2,15 @@
 
 use crate::support;
 
-use support::program::{self, Folder};
+use support::program;
 use support::*;
 use tracewright_core::MemorySpace;
 use tracewright_image::{Image, RegionRef};
-use tracewright_testkit::skip;
+use tracewright_testkit::{Scratch, skip};
 
 const ANY: MemorySpace = MemorySpace::ANY;
 
-fn load(elf: &Elf) -> Image {
+pub fn load(elf: &Elf) -> Image {
     let mut builder = Image::builder();
     builder.elf("test", elf.write().into(), None, ANY).unwrap();
     builder.build()
@@ -184,7 +184,7 @@ fn program_with(lines: Vec<u8>, units: Vec<u8>, abbreviations: Vec<u8>) -> Elf {
 #[test]
 fn threads_share_an_image() {
     let Some(file) =
-        program::compile(&Folder::new(), &["-g", "-O2"]).map(|file| std::fs::read(file).unwrap())
+        program::compile(&Scratch::new("image"), &["-g", "-O2"]).map(|file| std::fs::read(file).unwrap())
     else {
         return skip("threads_share_an_image", "no C compiler");
     };

@@ -6,8 +6,7 @@ use std::process::Command;
 
 use tracewright_core::MemorySpace;
 use tracewright_image::{Image, Place};
-use tracewright_testkit::qemu::Folder;
-use tracewright_testkit::skip;
+use tracewright_testkit::{Scratch, has_programs};
 
 const ANY: MemorySpace = MemorySpace::ANY;
 
@@ -111,13 +110,13 @@ fn image(path: &Path, place: Place) -> Image {
 /// in number.
 fn check(triple: &str, source: &str, options: &[&str], unknown: usize) {
     let tools = ["as", "ld"].map(|tool| format!("{triple}-{tool}"));
-    if tools.iter().any(|tool| Command::new(tool).arg("--version").output().is_err()) {
-        return skip("relocations", &format!("no {}", tools[0]));
+    if !has_programs("relocations", &tools.each_ref().map(String::as_str)) {
+        return;
     }
-    let here = Folder::new().unwrap();
+    let here = Scratch::new("relocations");
     let [object, linked] = ["module.o", "linked"].map(|name| here.path().join(name));
-    let source = here.write("module.s", source.as_bytes()).unwrap();
-    let script = here.write("script", SCRIPT.as_bytes()).unwrap();
+    let source = here.write("module.s", source.as_bytes());
+    let script = here.write("script", SCRIPT.as_bytes());
     ran(&tools[0], &[options, &[text(&source), "-o", text(&object)]].concat());
     ran(&tools[1], &["--no-relax", "-T", text(&script), text(&object), "-o", text(&linked)]);
     let (ours, theirs) = (image(&object, Place::AsLinked), image(&linked, Place::AsLinked));
@@ -172,8 +171,8 @@ fn branches_of_riscv_are_those_of_a_linker() {
 #[test]
 fn code_that_the_kernel_replaces_by_branches_is_not_there() {
     let triple = "aarch64-linux-gnu";
-    if Command::new(format!("{triple}-as")).arg("--version").output().is_err() {
-        return skip("alternatives", "no aarch64-linux-gnu-as");
+    if !has_programs("alternatives", &[&format!("{triple}-as")]) {
+        return;
     }
     let entry = |original: &str, other: &str, lens: &str| {
         format!(".word {original} - .\n.word {other} - .\n.hword 9\n.byte {lens}\n")
@@ -187,9 +186,9 @@ fn code_that_the_kernel_replaces_by_branches_is_not_there() {
         entry("three", "branch", "4, 4"),
         entry("four", "0", "4, 0"),
     );
-    let here = Folder::new().unwrap();
+    let here = Scratch::new("relocations");
     let object = here.path().join("module.o");
-    let source = here.write("module.s", source.as_bytes()).unwrap();
+    let source = here.write("module.s", source.as_bytes());
     ran(&format!("{triple}-as"), &[text(&source), "-o", text(&object)]);
     let image = image(&object, Place::Base(0x1000));
     let known: Vec<_> = (0..8).map(|at| image.read(0x1000 + 4 * at, ANY).len() >= 4).collect();
@@ -201,8 +200,8 @@ fn code_that_the_kernel_replaces_by_branches_is_not_there() {
 #[test]
 fn code_that_the_kernel_replaces_by_branches_on_riscv_is_not_there() {
     let triple = "riscv64-linux-gnu";
-    if Command::new(format!("{triple}-as")).arg("--version").output().is_err() {
-        return skip("alternatives", "no riscv64-linux-gnu-as");
+    if !has_programs("alternatives", &[&format!("{triple}-as")]) {
+        return;
     }
     let alternative = |original: &str, other: &str| {
         format!(
@@ -219,9 +218,9 @@ fn code_that_the_kernel_replaces_by_branches_on_riscv_is_not_there() {
         alternative("nop; nop", "nop; jalr a0"),
         alternative("ecall", "nop"),
     );
-    let here = Folder::new().unwrap();
+    let here = Scratch::new("relocations");
     let object = here.path().join("module.o");
-    let path = here.write("module.s", source.as_bytes()).unwrap();
+    let path = here.write("module.s", source.as_bytes());
     for options in [&["-mno-relax"][..], &[]] {
         ran(&format!("{triple}-as"), &[options, &[text(&path), "-o", text(&object)]].concat());
         let image = image(&object, Place::Base(0x1000));

@@ -6,13 +6,9 @@ use support::*;
 use tracewright_core::MemorySpace;
 use tracewright_image::Image;
 
-const ANY: MemorySpace = MemorySpace::ANY;
+use crate::limits::load;
 
-fn load(elf: &Elf) -> Image {
-    let mut builder = Image::builder();
-    builder.elf("test", elf.write().into(), None, ANY).unwrap();
-    builder.build()
-}
+const ANY: MemorySpace = MemorySpace::ANY;
 
 /// Checks the symbols of a `.text` at 0x1000 of 0x100 bytes: pairs of address and shown name.
 fn check(machine: u16, symbols: &[Symbol], expected: &[(u64, &str)]) {

@@ -4,7 +4,6 @@ use crate::support;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
 
 use support::listed;
 use tracewright_input::snapshot::{Buffer, Protocol};
@@ -93,15 +92,6 @@ const TABLE: [Row; 39] = [
     ("process/fib_trace1", [2, 1, 3], 1_552_122, &["ETB_0 coresight 14464 ETM_0<cpu_0"], &[]),
 ];
 
-/// Returns the captures, or prints a line and returns `None` where there are none.
-fn captures(test: &str) -> Option<PathBuf> {
-    let captures = tracewright_testkit::captures();
-    if captures.is_none() {
-        tracewright_testkit::skip(test, "no shared captures");
-    }
-    captures
-}
-
 /// Returns name, format, size, then each source with its core.
 fn shown(snapshot: &Snapshot, buffer: &Buffer) -> String {
     let name = |device: usize| snapshot.devices[device].name.as_str();
@@ -115,7 +105,7 @@ fn shown(snapshot: &Snapshot, buffer: &Buffer) -> String {
 
 #[test]
 fn all_captures() {
-    let Some(root) = captures("all_captures") else { return };
+    let Some(root) = tracewright_testkit::captures_for("all_captures", "") else { return };
     for (name, [devices, cores, dumps], bytes, buffers, problems) in TABLE {
         let dir = root.join(name);
         let snapshot = Snapshot::open(&dir).expect(name);
@@ -141,7 +131,7 @@ fn all_captures() {
 
 #[test]
 fn the_table_is_complete() {
-    let Some(root) = captures("the_table_is_complete") else { return };
+    let Some(root) = tracewright_testkit::captures_for("the_table_is_complete", "") else { return };
     let mut found = BTreeSet::new();
     for group in ["coresight", "process"] {
         for entry in fs::read_dir(root.join(group)).expect(group) {
@@ -157,7 +147,7 @@ fn the_table_is_complete() {
 
 #[test]
 fn details_of_captures() {
-    let Some(root) = captures("details_of_captures") else { return };
+    let Some(root) = tracewright_testkit::captures_for("details_of_captures", "") else { return };
     let open = |name: &str| Snapshot::open(&root.join(name)).expect(name);
 
     let juno = open("coresight/juno_r1_1");

@@ -11,7 +11,7 @@ use tracewright_core::{Isa, MemorySpace};
 use tracewright_etrace::stream::{Config, Encapsulation};
 use tracewright_etrace::{Options, Params, SupportLayout, data};
 use tracewright_input::{Capture, CaptureWriter, EtraceSource, ImageFile, Packing, Protocol, RawSource};
-use tracewright_testkit::{Rng, captures, skip};
+use tracewright_testkit::{Rng, captures_for};
 
 fn folder(text: &str) -> Folder {
     Folder::new().with("capture.toml", text).with("trace.bin", [1, 2, 3]).with("rom.bin", [0x13, 0, 0, 0])
@@ -406,9 +406,7 @@ fn what_cannot_be_written_is_named() {
 /// Reports a program that was rebuilt or is for another machine.
 #[test]
 fn programs_are_those_that_ran() {
-    let Some(captures) = captures() else {
-        return skip("programs_are_those_that_ran", "no shared captures");
-    };
+    let Some(captures) = captures_for("programs_are_those_that_ran", "") else { return };
     let elf = captures.join("riscv/elf/median.riscv");
     let arm = captures.join("process/elf/branches");
     let folder = folder(CAPTURE).with("arm.elf", fs::read(arm).unwrap());

@@ -1,17 +1,7 @@
 //! Every recording in `shared/captures/perf`, compared with the results of an independent script.
 
-use std::path::PathBuf;
-
 use tracewright_input::{Capture, Piece, Protocol, perf};
-use tracewright_testkit::{Rng, captures, skip};
-
-fn recordings(test: &str) -> Option<PathBuf> {
-    let folder = captures().map(|captures| captures.join("perf"));
-    if folder.is_none() {
-        skip(test, "no shared/captures beside the repository");
-    }
-    folder
-}
+use tracewright_testkit::{Rng, Scratch, captures_for};
 
 /// Returns each buffer: name, format, sources, pieces as offset and length.
 fn buffers(capture: &Capture) -> Vec<String> {
@@ -55,7 +45,7 @@ const TABLE: &[Row] = &[
 
 #[test]
 fn recordings_are_read_as_they_are() {
-    let Some(folder) = recordings("recordings") else { return };
+    let Some(folder) = captures_for("recordings", "perf") else { return };
     for (name, units, expected, process, problems) in TABLE {
         let path = folder.join(name);
         assert!(perf::is_recording(&path), "{name}");
@@ -82,7 +72,7 @@ fn recordings_are_read_as_they_are() {
 
 #[test]
 fn pieces_have_the_time_and_the_thread_of_their_record() {
-    let Some(folder) = recordings("pieces") else { return };
+    let Some(folder) = captures_for("pieces", "perf") else { return };
     let capture = perf::open(&folder.join("simpleperf/perf_etm.data"), &[]).unwrap();
     let pieces = capture.buffers[0].pieces.as_ref().unwrap();
     let moments: Vec<_> = pieces.iter().map(|piece| (piece.moment.time, piece.moment.thread)).collect();
@@ -92,7 +82,7 @@ fn pieces_have_the_time_and_the_thread_of_their_record() {
 
 #[test]
 fn other_files_of_simpleperf_are_no_recordings() {
-    let Some(folder) = recordings("other files") else { return };
+    let Some(folder) = captures_for("other files", "perf") else { return };
     for name in ["etm_test_loop", "old_branch_list.data", "perf_inject.data", "rq_stats.ko", "no such file"] {
         assert!(!perf::is_recording(&folder.join("simpleperf").join(name)), "{name}");
     }
@@ -125,8 +115,9 @@ fn boundaries(file: &[u8]) -> Vec<usize> {
 /// lacks.
 #[test]
 fn recordings_that_are_cut_off_have_less_and_say_so() {
-    let Some(folder) = recordings("recordings that are cut off") else { return };
-    let scratch = std::env::temp_dir().join(format!("tracewright-input-cut-{}", std::process::id()));
+    let Some(folder) = captures_for("recordings that are cut off", "perf") else { return };
+    let scratch = Scratch::new("input-cut");
+    let cut = scratch.path().join("perf.data");
     let mut rng = Rng::new(5);
     for (name, ..) in TABLE {
         let whole = std::fs::read(folder.join(name)).unwrap();
@@ -144,8 +135,8 @@ fn recordings_that_are_cut_off_have_less_and_say_so() {
         places.extend((0..100).map(|_| rng.below(whole.len() as u64) as usize));
         places.retain(|at| *at < whole.len());
         for at in places {
-            std::fs::write(&scratch, &whole[..at]).unwrap();
-            let capture = match perf::open(&scratch, &[]) {
+            std::fs::write(&cut, &whole[..at]).unwrap();
+            let capture = match perf::open(&cut, &[]) {
                 Ok(capture) => capture,
                 Err(problem) => {
                     assert!(at < 104, "{name} cut at {at:#x}: {problem}");
@@ -167,5 +158,4 @@ fn recordings_that_are_cut_off_have_less_and_say_so() {
             }
         }
     }
-    let _ = std::fs::remove_file(scratch);
 }

@@ -3,21 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 use std::fs;
-use std::path::PathBuf;
 
 use tracewright_core::{Isa, MemorySpace};
 use tracewright_image::{Bytes, Image};
 use tracewright_profile::branch_list::{self, BranchList, Expanded, Listed, ListedKind, Outcomes};
 use tracewright_profile::{Binary, Code, Profile, Runs};
-use tracewright_testkit::{Rng, captures, skip};
-
-fn folder(test: &str) -> Option<PathBuf> {
-    let folder = captures().map(|captures| captures.join("perf"));
-    if folder.is_none() {
-        skip(test, "no shared/captures beside the repository");
-    }
-    folder
-}
+use tracewright_testkit::{Rng, captures_for};
 
 fn not_packed(_: &[u8]) -> Result<Vec<u8>, String> {
     Err("compressed".into())
@@ -63,7 +54,7 @@ fn dump(list: &BranchList) -> String {
 
 #[test]
 fn simpleperf_shows_the_same() {
-    let Some(folder) = folder("simpleperf_shows_the_same") else { return };
+    let Some(folder) = captures_for("simpleperf_shows_the_same", "perf") else { return };
     for name in ["perf_etm", "perf_with_unformatted_trace", "perf_kernel"] {
         let bytes = fs::read(folder.join(format!("oracle/{name}.bl"))).unwrap();
         assert!(branch_list::is_branch_list(&bytes));
@@ -81,7 +72,7 @@ fn simpleperf_shows_the_same() {
 
 #[test]
 fn the_old_form_is_read() {
-    let Some(folder) = folder("the_old_form_is_read") else { return };
+    let Some(folder) = captures_for("the_old_form_is_read", "perf") else { return };
     let bytes = fs::read(folder.join("simpleperf/old_branch_list.data")).unwrap();
     assert!(branch_list::is_branch_list(&bytes));
     let list = branch_list::read(&bytes, not_packed).unwrap();
@@ -159,7 +150,7 @@ fn a_profile_is_a_branch_list_and_back() {
 fn any_bytes_are_read_or_refused() {
     let mut rng = Rng::new(8);
     let head = b"simpleperf:EtmBranchList\x01\0\0\0\0";
-    let good = folder("any_bytes_are_read_or_refused")
+    let good = captures_for("any_bytes_are_read_or_refused", "perf")
         .map(|folder| fs::read(folder.join("oracle/perf_etm.bl")).unwrap())
         .unwrap_or_else(|| head.to_vec());
     let (mut read, mut refused) = (0, 0);

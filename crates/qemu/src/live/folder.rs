@@ -132,8 +132,8 @@ mod tests {
 
     #[test]
     fn folders_of_recorders_that_were_killed_are_removed() {
-        let place = std::env::temp_dir().join(format!("tracewright-stale-{}", std::process::id()));
-        fs::create_dir_all(&place).unwrap();
+        let scratch = tracewright_testkit::Scratch::new("stale");
+        let place = scratch.path();
         let make = |name: &str, mode: u32| {
             let path = place.join(name);
             DirBuilder::new().mode(mode).create(&path).unwrap();
@@ -153,7 +153,7 @@ mod tests {
         lock.try_lock().unwrap();
         let elsewhere = make("elsewhere", 0o700);
         symlink(&elsewhere, place.join(format!("tracewright-{dead}-3"))).unwrap();
-        let folder = Folder::new(std::slice::from_ref(&place), 0).unwrap();
+        let folder = Folder::new(&[place.to_owned()], 0).unwrap();
         assert!(!stale.exists());
         for path in kept.iter().chain([&locked, &elsewhere]) {
             assert!(path.join("log").exists(), "{}", path.display());
@@ -161,6 +161,5 @@ mod tests {
         let path = folder.path().to_owned();
         drop(folder);
         assert!(!path.exists());
-        fs::remove_dir_all(&place).unwrap();
     }
 }

@@ -14,6 +14,7 @@ use crate::format::{
     CHUNK_HEADER, COUNT_AT, ChunkHeader, ChunkKind, ChunkState, Counted, HEADER_SIZE, Header, Record, Target,
     checksum,
 };
+use tracewright_testkit::Scratch;
 
 const CHUNK: usize = 4096;
 
@@ -345,10 +346,10 @@ fn a_log_that_is_none_is_refused() {
     let log = receiver.log();
     assert!(matches!(check(b"short", log.to_owned()), Broken::Io(_)));
     assert!(matches!(check(&[0; 10_000], log.to_owned()), Broken::Log(_)));
-    let elsewhere = std::env::temp_dir().join(format!("tracewright-elsewhere-{}", std::process::id()));
+    let scratch = Scratch::new("elsewhere");
+    let elsewhere = scratch.path().join("log");
     assert!(matches!(check(&[0; 10_000], elsewhere.clone()), Broken::Place(_)));
     assert!(elsewhere.exists(), "what is elsewhere is not ours to remove");
-    fs::remove_file(elsewhere).unwrap();
     let mut stream = UnixStream::connect(receiver.socket()).unwrap();
     stream.write_all(&[0; 100]).unwrap();
     assert!(matches!(receiver.accept().unwrap().unwrap().open(), Err(Broken::Hello(NoHello::Magic(0)))));
@@ -415,16 +416,16 @@ fn the_folder_is_private_and_goes_away() {
 
 #[test]
 fn places_that_do_not_serve_are_passed_over() {
-    let temp = std::env::temp_dir();
-    let long = temp.join(format!("tracewright-long-{}-{}", std::process::id(), "x".repeat(80)));
-    fs::create_dir_all(&long).unwrap();
-    let receiver = Receiver::new(&[temp.join("no/such/place"), long.clone(), temp], 0).unwrap();
+    let scratch = Scratch::new("places");
+    let temp = scratch.path();
+    let long = temp.join("x".repeat(80));
+    fs::create_dir(&long).unwrap();
+    let receiver = Receiver::new(&[temp.join("no/such/place"), long.clone(), temp.to_owned()], 0).unwrap();
     assert!(!receiver.socket().starts_with(&long));
     assert!(Receiver::new(&[], 0).is_err());
     let error = Receiver::new(std::slice::from_ref(&long), 0).unwrap_err().to_string();
     assert!(error.contains("too long for a socket"), "{error}");
     assert_eq!(fs::read_dir(&long).unwrap().count(), 0);
-    fs::remove_dir(long).unwrap();
 }
 
 /// Any contents of slots, and any messages: no panic, and an end.

@@ -5,8 +5,8 @@ use crate::support;
 use support::record;
 use tracewright_core::{Block, Ended, Flow};
 use tracewright_hart::{Sink, Trap};
-use tracewright_testkit::qemu::{Folder, Program};
-use tracewright_testkit::{debian, skip};
+use tracewright_testkit::qemu::Program;
+use tracewright_testkit::{Scratch, debian, skip};
 
 /// Checks that each block follows from what came before it.
 #[derive(Debug, Default)]
@@ -56,7 +56,7 @@ fn logs_of_real_programs_are_whole() {
             skip(TEST, &format!("{}: not fetched; ./test does that", architecture.name));
             continue;
         };
-        let folder = Folder::new().unwrap();
+        let folder = Scratch::new("debian");
         debian::write_inputs(folder.path()).unwrap();
         let is_run = |program: &debian::Program| {
             program.architecture == architecture && (program.small || debian::is_full())

@@ -12,7 +12,8 @@ use support::{plugin, record};
 use tracewright_hart::Trap;
 use tracewright_qemu::format::Off;
 use tracewright_qemu::read::Log;
-use tracewright_testkit::qemu::{Folder, Guest, Program, Variant, build};
+use tracewright_testkit::Scratch;
+use tracewright_testkit::qemu::{Guest, Program, Variant, build};
 
 /// Runs a check on each processor that can be emulated and compiled for.
 fn everywhere(test: &str, name: &str, variant: Variant, check: impl Fn(Guest, &Path)) {
@@ -68,7 +69,7 @@ fn signals_are_told() {
 #[test]
 fn forks_have_logs_of_their_own() {
     everywhere("forks", "fork", Variant::Static, |guest, elf| {
-        let folder = Folder::new().unwrap();
+        let folder = Scratch::new("events");
         let file = folder.path().join("log");
         let option = format!("{},log={},forks=follow", plugin().display(), file.display());
         let status = Program::new(guest, elf, &["exec"]).run_silently(&["-plugin", &option]).unwrap();
@@ -113,7 +114,7 @@ fn a_process_that_is_left_is_complete() {
 #[test]
 fn what_was_recorded_survives_a_kill() {
     everywhere("kill", "crash", Variant::Static, |guest, elf| {
-        let folder = Folder::new().unwrap();
+        let folder = Scratch::new("events");
         for round in 0..4 {
             let file = folder.path().join(round.to_string());
             let option = format!("{},log={}", plugin().display(), file.display());

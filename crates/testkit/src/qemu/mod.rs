@@ -6,7 +6,6 @@
 
 mod build;
 mod counters;
-mod folder;
 mod guest;
 mod own;
 
@@ -18,7 +17,6 @@ use std::thread;
 
 pub use build::{Variant, build};
 pub use counters::ProgramCounters;
-pub use folder::Folder;
 pub use guest::Guest;
 pub use own::{End, OWN, Own, all_own};
 

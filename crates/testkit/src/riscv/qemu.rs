@@ -4,8 +4,8 @@ use std::io;
 use std::path::Path;
 use std::process::ExitStatus;
 
-pub use crate::qemu::{Folder, Outcome, ProgramCounters, SECONDS};
 use crate::qemu::{Guest, Program};
+pub use crate::qemu::{Outcome, ProgramCounters, SECONDS};
 
 /// Returns whether QEMU is installed. If not, reports that `test` is skipped.
 pub fn available(test: &str) -> bool {

@@ -5,12 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use tracewright_testkit::qemu::Folder;
-use tracewright_testkit::skip;
+use tracewright_testkit::{Scratch, skip};
 
 /// A mirror and a configuration of apt that names it.
 struct Apt {
-    here: Folder,
+    here: Scratch,
 }
 
 impl Apt {
@@ -19,7 +18,7 @@ impl Apt {
             skip(test, "no apt");
             return None;
         }
-        let apt = Self { here: Folder::new().unwrap() };
+        let apt = Self { here: Scratch::new("debian-script") };
         for folder in ["etc/sources", "etc/none"] {
             fs::create_dir_all(apt.path(folder)).unwrap();
         }

@@ -1,7 +1,8 @@
 //! Programs for QEMU do what the tables say, before anything is recorded of them.
 
+use tracewright_testkit::Scratch;
 use tracewright_testkit::debian::{self, Architecture};
-use tracewright_testkit::qemu::{Folder, Program, all_own, build};
+use tracewright_testkit::qemu::{Program, all_own, build};
 
 const TEST: &str = "our programs under QEMU";
 
@@ -52,7 +53,7 @@ fn the_table_of_debians_programs() {
         assert_eq!(of(true).count(), 1, "{architecture:?}");
         assert!(of(false).count() >= 10, "{architecture:?}");
     }
-    let folder = Folder::new().unwrap();
+    let folder = Scratch::new("qemu");
     debian::write_inputs(folder.path()).unwrap();
     let is_input = |name: &&&str| name.starts_with("in.") || name.starts_with("short.");
     for name in programs.iter().flat_map(|program| &program.arguments).filter(is_input) {
@@ -69,7 +70,7 @@ fn debians_programs_run() {
             tracewright_testkit::skip("programs of Debian", &format!("{}: not fetched", architecture.name));
             continue;
         };
-        let folder = Folder::new().unwrap();
+        let folder = Scratch::new("qemu");
         debian::write_inputs(folder.path()).unwrap();
         for program in debian::Program::all() {
             if program.architecture != architecture || !(full || program.small) {

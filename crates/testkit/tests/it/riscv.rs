@@ -5,7 +5,7 @@ use std::process::Command;
 use std::thread;
 
 use tracewright_testkit::riscv::{self, Instruction, Options, Program, qemu};
-use tracewright_testkit::{Rng, skip};
+use tracewright_testkit::{Rng, Scratch, skip};
 
 const SEEDS: u64 = 500;
 
@@ -37,10 +37,10 @@ fn programs_run_to_their_end() {
     if !qemu::available("programs_run_to_their_end") {
         return;
     }
-    let folder = qemu::Folder::new().unwrap();
+    let folder = Scratch::new("riscv");
     all(|seed| {
         let program = program(seed);
-        let path = folder.write(seed.to_string(), &program.elf()).unwrap();
+        let path = folder.write(seed.to_string(), &program.elf());
         let outcome = qemu::run(&path, &[], b"").unwrap();
         assert_eq!(String::from_utf8_lossy(&outcome.stderr), "", "seed {seed}");
         assert_eq!(outcome.stdout.len(), program.output_len(), "seed {seed}: {}", outcome.status);
@@ -54,10 +54,10 @@ fn everything_is_executed() {
     if !qemu::available("everything_is_executed") {
         return;
     }
-    let folder = qemu::Folder::new().unwrap();
+    let folder = Scratch::new("riscv");
     let results = all(|seed| {
         let program = program(seed);
-        let path = folder.write(seed.to_string(), &program.elf()).unwrap();
+        let path = folder.write(seed.to_string(), &program.elf());
         let mut counters = qemu::program_counters(&path, &[]).unwrap();
         let (mut steps, mut executed) = (0, HashMap::<u64, u64>::new());
         for counter in counters.by_ref() {
@@ -94,16 +94,16 @@ fn objdump_agrees() {
         return skip("objdump_agrees", "no riscv64-linux-gnu-objdump (Debian: binutils-riscv64-linux-gnu)");
     };
     assert!(found.status.success());
-    let folder = qemu::Folder::new().unwrap();
-    // Instructions only, since tables and gaps would put it out of step.
+    let folder = Scratch::new("riscv");
+    // Tables and gaps would put it out of step; so instructions only.
     let programs: Vec<Program> = (0..50).map(program).collect();
     let all: Vec<&Instruction> = programs.iter().flat_map(Program::instructions).collect();
     let bytes: Vec<u8> =
         all.iter().flat_map(|i| i.bits.to_le_bytes().into_iter().take(i.len.into())).collect();
-    let code = folder.write("code", &bytes).unwrap();
-    // It takes the extensions from the attributes that the assembler writes.
-    let source = folder.write("source", format!(".incbin \"{}\"\n", code.display()).as_bytes()).unwrap();
-    let object = folder.write("object", b"").unwrap();
+    let code = folder.write("code", &bytes);
+    // It knows the extensions from the attributes that the assembler leaves.
+    let source = folder.write("source", format!(".incbin \"{}\"\n", code.display()).as_bytes());
+    let object = folder.write("object", b"");
     let mut assembler = Command::new("riscv64-linux-gnu-as");
     assembler.arg("-march=rv64gc_zba_zbb_zbs").arg(source).arg("-o").arg(&object);
     assert!(assembler.status().unwrap().success());

@@ -45,19 +45,17 @@ long other(int number) {
 #[test]
 fn inlined_code_is_of_the_function_that_the_source_tells() {
     let name = "inlined_code_is_of_the_function_that_the_source_tells";
-    if let Some(tool) = missing(&["riscv64-linux-gnu-g++", "riscv64-linux-gnu-objdump", "llvm-addr2line-19"])
-    {
-        return skip(name, &format!("no {tool}"));
+    if !has_programs(name, &["riscv64-linux-gnu-g++", "riscv64-linux-gnu-objdump", "llvm-addr2line-19"]) {
+        return;
     }
-    let folder = Folder::new().unwrap();
+    let folder = Scratch::new("inlined");
     for (name, source) in [("shapes.h", HEADER), ("main.cpp", MAIN), ("other.cpp", OTHER)] {
         fs::write(folder.path().join(name), source).unwrap();
     }
     let arguments = ["-O2", "-g", "-static", "-o", "app", "main.cpp", "other.cpp"];
     run("riscv64-linux-gnu-g++", &arguments, folder.path());
-    let (app, capture) = (folder.path().join("app"), folder.path().join("run"));
-    tracewright(&["record", "-q", "--protocol", "etrace", "-o", text(&capture), text(&app)]);
-    let there = code_of(text(&app), folder.path());
+    let capture = recorded(&folder, &folder.join("app"), &[]);
+    let there = code_of(&folder.join("app"), folder.path());
     let ours = json(&[text(&capture)]);
     let mut counted = (0, 0);
     for file in rows(&ours, "files").iter().filter(|file| file["source"] == true) {
@@ -79,8 +77,7 @@ fn inlined_code_is_of_the_function_that_the_source_tells() {
         there.iter().filter(|((_, file), _)| !file.is_empty()).map(|(_, (all, _))| all.len()).sum();
     assert!(counted.1 > 100 && counted.1 == with_lines as u64, "{counted:?} {with_lines}");
     let main = there[&("main".to_owned(), "main.cpp".to_owned())].0.len();
-    let annotated = tracewright(&["annotate", text(&capture), "main", "--json"]);
-    let annotated: Value = serde_json::from_str(&annotated).unwrap();
+    let annotated = run::json(&["annotate", text(&capture), "main", "--json"]);
     let own = rows(&annotated[0], "instructions").iter().filter(|row| row["inlined"].is_null()).count();
     let of_main = rows(&ours, "files").iter().flat_map(|file| rows(file, "functions_list"));
     let of_main: u64 =
@@ -119,17 +116,16 @@ int main(int argc, char **argv) {
 ";
 
 /// Records a program in C++ that the compiler inlined all functions of. Returns the capture.
-fn inlined(folder: &Folder) -> PathBuf {
+fn inlined(folder: &Scratch) -> PathBuf {
     fs::write(folder.path().join("cxx.cpp"), [SQ, INLINED].concat()).unwrap();
     run("riscv64-linux-gnu-g++", &["-O2", "-g", "-static", "-o", "app", "cxx.cpp"], folder.path());
-    let (app, capture) = (folder.path().join("app"), folder.path().join("run"));
-    tracewright(&["record", "-q", "--protocol", "etrace", "-o", text(&capture), text(&app)]);
+    let capture = recorded(&folder, &folder.join("app"), &[]);
     capture
 }
 
 /// Runs a verb that may fail. Returns its status, its output and its messages.
 fn status(arguments: &[&str]) -> (Option<i32>, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_tracewright")).args(arguments).output().unwrap();
+    let output = run::tracewright(arguments);
     let [out, errors] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
     (output.status.code(), out, errors)
 }
@@ -138,10 +134,10 @@ fn status(arguments: &[&str]) -> (Option<i32>, String, String) {
 #[test]
 fn functions_that_are_inlined_are_found_by_name() {
     let name = "functions_that_are_inlined_are_found_by_name";
-    if let Some(tool) = missing(&["riscv64-linux-gnu-g++"]) {
-        return skip(name, &format!("no {tool}"));
+    if !has_programs(name, &["riscv64-linux-gnu-g++"]) {
+        return;
     }
-    let folder = Folder::new().unwrap();
+    let folder = Scratch::new("inlined");
     let capture = inlined(&folder);
     let functions = |value: &Value| -> Vec<Value> {
         let all = rows(value, "files").iter().flat_map(|file| rows(file, "functions_list"));
@@ -186,10 +182,10 @@ fn functions_that_are_inlined_are_found_by_name() {
 #[test]
 fn calls_of_inlined_functions_are_those_of_all_units() {
     let name = "calls_of_inlined_functions_are_those_of_all_units";
-    if let Some(tool) = missing(&["riscv64-linux-gnu-gcc"]) {
-        return skip(name, &format!("no {tool}"));
+    if !has_programs(name, &["riscv64-linux-gnu-gcc"]) {
+        return;
     }
-    let folder = Folder::new().unwrap();
+    let folder = Scratch::new("inlined");
     let header = "static inline __attribute__((always_inline)) int one(int x) { return x * 3 + 1; }\n\
         static __attribute__((noinline)) int twice(int x) { return one(x) ^ 5; }\n";
     let unit = |function: &str, times: u32| {
@@ -208,8 +204,7 @@ fn calls_of_inlined_functions_are_those_of_all_units() {
         &["-O2", "-g", "-static", "-o", "app", "a.c", "b.c", "main.c"],
         folder.path(),
     );
-    let (app, capture) = (folder.path().join("app"), folder.path().join("run"));
-    tracewright(&["record", "-q", "--protocol", "etrace", "-o", text(&capture), text(&app)]);
+    let capture = recorded(&folder, &folder.join("app"), &[]);
     let ours = json(&[text(&capture)]);
     let file =
         rows(&ours, "files").iter().find(|file| file["file"].as_str().unwrap().ends_with("/h.h")).unwrap();
@@ -279,10 +274,10 @@ int main(int argc, char **argv) {
 #[test]
 fn calls_of_inlined_functions_are_those_of_gcov() {
     let tools = ["riscv64-linux-gnu-g++", "riscv64-linux-gnu-gcov", "qemu-riscv64"];
-    if let Some(tool) = missing(&tools) {
-        return skip("calls_of_inlined_functions_are_those_of_gcov", &format!("no {tool}"));
+    if !has_programs("calls_of_inlined_functions_are_those_of_gcov", &tools) {
+        return;
     }
-    let folder = Folder::new().unwrap();
+    let folder = Scratch::new("inlined");
     let path = folder.path();
     let source = [SQ, CALLS].concat();
     fs::write(path.join("calls.cpp"), &source).unwrap();
@@ -306,13 +301,13 @@ fn calls_of_inlined_functions_are_those_of_gcov() {
     for level in ["-O1", "-O2"] {
         run("riscv64-linux-gnu-g++", &[level, "-g", "-static", "-o", "plain", "calls.cpp"], path);
         let (plain, capture) = (path.join("plain"), path.join(level));
-        tracewright(&["record", "-q", "--protocol", "etrace", "-o", text(&capture), text(&plain)]);
+        good(&["record", "-q", "--protocol", "etrace", "-o", text(&capture), text(&plain)]);
         let ours = json(&[text(&capture), "--file", "calls.cpp"]);
         let functions = rows(&rows(&ours, "files")[0], "functions_list");
         let found: BTreeMap<_, _> =
             functions.iter().map(|function| (name(&function["name"]), calls(function, "calls"))).collect();
         assert_eq!(found, told, "{level}");
-        let info = tracewright(&["coverage", text(&capture), "--file", "calls.cpp", "--lcov", "-"]);
+        let info = good(&["coverage", text(&capture), "--file", "calls.cpp", "--lcov", "-"]);
         for row in ["FNDA:150,Sq::Sq(double)", "FNDA:30,operator()", &format!("FN:{line},operator()")] {
             assert!(info.lines().any(|line| line == row), "{row}: {info}");
         }

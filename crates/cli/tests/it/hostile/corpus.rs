@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
-use crate::run::root;
+use crate::run::{root, stderr, tracewright};
 use tracewright_hart::timing::Config;
+use tracewright_testkit::Scratch;
 use tracewright_testkit::perf::{Form, Recording, who};
 
 /// What an input is, which decides what is done with it.
@@ -135,9 +135,8 @@ const EVENTS: &str = "# when what happens\nbutton@instruction=10\nbutton@cycle=4
 const PARAMETERS: &str = "[required]\niaddress_width_p=64\niaddress_lsb_p=1\ncontext_width_p = 32\n\
     return_stack_size_p=5\nprivilege_width_p=2\necause_width_p=6\n";
 
-/// Makes all inputs. `folder` is for what the command writes meanwhile, and is gone afterwards.
-pub fn make(folder: &Path) -> Vec<Input> {
-    fs::create_dir_all(folder).expect("a temporary folder");
+/// Makes all inputs.
+pub fn make() -> Vec<Input> {
     let samples = root().join("samples");
     let hello = ["--image", "in/hello.elf"];
     let mut inputs = vec![
@@ -154,8 +153,7 @@ pub fn make(folder: &Path) -> Vec<Input> {
             .options(&["--image", "in/args.elf"]),
         Input::file(Kind::PluginLog, "plugin.log", sample("retirement.log")),
     ];
-    inputs.extend(recorded(folder));
-    let _ = fs::remove_dir_all(folder);
+    inputs.extend(recorded());
     for (name, text) in TEXT_LOGS {
         let log = Input::file(Kind::Log, name, text.into()).with("program.elf", program("args.elf"));
         inputs.push(log);
@@ -175,8 +173,9 @@ pub fn make(folder: &Path) -> Vec<Input> {
 }
 
 /// What the command records and keeps.
-fn recorded(folder: &Path) -> Vec<Input> {
-    let at = |name: &str| folder.join(name).display().to_string();
+fn recorded() -> Vec<Input> {
+    let scratch = Scratch::new("hostile-corpus");
+    let at = |name: &str| scratch.join(name);
     let args = root().join("programs/bin/args.elf").display().to_string();
     let traps = root().join("programs/bin/traps.elf").display().to_string();
     let short = ["record", "-q", "--max-instructions", "2000"];
@@ -189,13 +188,13 @@ fn recorded(folder: &Path) -> Vec<Input> {
     let elf = format!("{hello}/hello.elf");
     run(&["profile", &at("delta"), "--format", "tracewright", "-o", &at("one.prof")]);
     run(&["profile", &hello, "--image", &elf, "--format", "branch-list", "-o", &at("hello.bl")]);
-    let read = |name: &str| fs::read(folder.join(name)).expect("what was recorded");
+    let read = |name: &str| fs::read(at(name)).expect("what was recorded");
     let mut recording = Recording::new();
     recording.machine("aarch64").comm(who(1, 0), "hello", false).feature(133, read("hello.bl"));
     let listed = [("hello.bl", read("hello.bl")), ("perf.data", recording.write(Form::File))];
     let mut inputs = vec![
-        Input::folder(Kind::Capture, &folder.join("delta")),
-        Input::folder(Kind::Capture, &folder.join("data")),
+        Input::folder(Kind::Capture, &scratch.path().join("delta")),
+        Input::folder(Kind::Capture, &scratch.path().join("data")),
         Input::file(Kind::Log, "own.log", read("own.log")).with("program.elf", program("args.elf")),
         Input::file(Kind::Log, "blocks.log", read("blocks.log")).with("program.elf", program("traps.elf")),
         Input::file(Kind::Profile, "one.prof", read("one.prof"))
@@ -211,7 +210,6 @@ fn recorded(folder: &Path) -> Vec<Input> {
 
 /// Runs the command on good input.
 fn run(args: &[&str]) {
-    let output = Command::new(env!("CARGO_BIN_EXE_tracewright")).args(args).output().expect("the command");
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert!(matches!(output.status.code(), Some(0 | 1)), "{args:?}: {text}");
+    let output = tracewright(args);
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{args:?}: {}", stderr(&output));
 }

@@ -39,10 +39,6 @@ fn runs(usual: u64) -> Range<u64> {
     numbers.expect("HOSTILE_RUNS is FROM-TO")
 }
 
-fn scratch(name: &str) -> PathBuf {
-    std::env::temp_dir().join(format!("tracewright-hostile-{}-{name}", std::process::id()))
-}
-
 /// How many runs ended with each status: 0, 1, 2, other.
 type Tally = [AtomicU64; 4];
 
@@ -57,7 +53,7 @@ fn all(name: &str, usual: u64, prepare: impl Fn(u64, &mut Rng, &Worker) -> Vec<S
         for number in 0..threads {
             let (next, failures, tally, prepare, end) = (&next, &failures, &tally, &prepare, runs.end);
             scope.spawn(move || {
-                let worker = Worker::new(scratch(&format!("{name}-{number}")));
+                let worker = Worker::new(&format!("hostile-{name}-{number}"));
                 loop {
                     let run = next.fetch_add(1, Ordering::Relaxed);
                     if run >= end || failures.lock().unwrap().len() >= ENOUGH {
@@ -136,7 +132,7 @@ fn write_all(input: &Input, worker: &Worker) {
 
 #[test]
 fn damaged_files_of_every_format() {
-    let inputs = corpus::make(&scratch("corpus-files"));
+    let inputs = corpus::make();
     let tally = all("files", 10_000, |_, rng, worker| {
         let input = rng.pick(&inputs);
         write(rng, input, rng.clone().pick(&inputs), worker);
@@ -149,7 +145,7 @@ fn damaged_files_of_every_format() {
 
 #[test]
 fn hostile_arguments() {
-    let inputs = corpus::make(&scratch("corpus-arguments"));
+    let inputs = corpus::make();
     let options: Vec<_> = VERBS
         .iter()
         .flat_map(|verb| {
@@ -185,8 +181,8 @@ fn hostile_arguments() {
 /// Without damage, each input is what it is taken for: some verbs do something with it.
 #[test]
 fn good_files_are_good() {
-    let inputs = corpus::make(&scratch("corpus-good"));
-    let worker = Worker::new(scratch("good"));
+    let inputs = corpus::make();
+    let worker = Worker::new("hostile-good");
     for (number, input) in (0..).zip(&inputs) {
         let is_read = (0..6).any(|seed| {
             worker.clear();

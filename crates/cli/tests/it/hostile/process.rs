@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tracewright_core::text::is_unprintable;
+use tracewright_testkit::Scratch;
 
 /// Seconds of processor time that a run may take.
 const CPU_SECONDS: u32 = 10;
@@ -28,6 +29,7 @@ pub type Verdict = Result<Option<i32>, String>;
 
 /// A folder to run in, and a guard that ends runs that hang.
 pub struct Worker {
+    _scratch: Scratch,
     folder: PathBuf,
     guard: Arc<Guard>,
 }
@@ -55,11 +57,13 @@ impl Guard {
 }
 
 impl Worker {
-    pub fn new(folder: PathBuf) -> Self {
+    pub fn new(name: &str) -> Self {
+        let scratch = Scratch::new(name);
+        let folder = scratch.path().join("run");
         let guard = Arc::new(Guard::default());
         let watch = Arc::clone(&guard);
         thread::spawn(move || watch.watch());
-        Self { folder, guard }
+        Self { _scratch: scratch, folder, guard }
     }
 
     /// The folder with the input files.
@@ -165,8 +169,6 @@ impl Worker {
 impl Drop for Worker {
     fn drop(&mut self) {
         self.guard.done.store(true, Ordering::Relaxed);
-        let _ = fs::remove_dir_all(&self.folder);
-        let _ = fs::remove_file(self.folder.with_extension("stderr"));
     }
 }
 

@@ -1,35 +1,35 @@
 //! Captures with delta trace, and what is in them.
 
-pub use crate::run::{Place, stderr, tracewright};
+use crate::run::value;
+pub use crate::run::{stderr, tracewright};
 use serde_json::Value;
 use tracewright_delta::{Decoder, Item};
 use tracewright_etrace::packet::{Packet, Trap};
 use tracewright_etrace::stream::{Content, Message, Parser};
 use tracewright_input::{Capture, Protocol};
+use tracewright_testkit::Scratch;
 
 pub fn number(value: &Value, name: &str) -> u64 {
     value[name].as_u64().unwrap_or_else(|| panic!("{name}: {value}"))
 }
 
-impl Place {
-    /// Records a sample program, or the one with this path, into the folder `run`; what it came to.
-    pub fn record(&self, program: &str, more: &[&str]) -> Value {
-        let (dir, summary) = (self.path("run"), self.path("summary.json"));
-        let sample = format!("programs/bin/{program}.elf");
-        let program = if program.contains('/') { program } else { &sample };
-        let mut arguments = vec!["record", "-q", "--protocol", "etrace", "-o", &dir, "--summary", &summary];
-        arguments.extend(more);
-        arguments.push(program);
-        let output = tracewright(&arguments);
-        // Programs end with a status of their own.
-        assert_ne!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));
-        serde_json::from_slice(&std::fs::read(&summary).unwrap()).unwrap()
-    }
+/// Records a sample program, or the one with this path, into the folder `run`; what it came to.
+pub fn record(place: &Scratch, program: &str, more: &[&str]) -> Value {
+    let (dir, summary) = (place.join("run"), place.join("summary.json"));
+    let sample = format!("programs/bin/{program}.elf");
+    let program = if program.contains('/') { program } else { &sample };
+    let mut arguments = vec!["record", "-q", "--protocol", "etrace", "-o", &dir, "--summary", &summary];
+    arguments.extend(more);
+    arguments.push(program);
+    let output = tracewright(&arguments);
+    // Programs end with a status of their own.
+    assert_ne!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));
+    value(summary)
+}
 
-    /// The bytes of its delta trace.
-    pub fn delta(&self) -> Vec<u8> {
-        std::fs::read(self.path("run/delta.bin")).unwrap()
-    }
+/// The bytes of its delta trace.
+pub fn delta_bytes(place: &Scratch) -> Vec<u8> {
+    std::fs::read(place.join("run/delta.bin")).unwrap()
 }
 
 /// All that a delta trace tells.

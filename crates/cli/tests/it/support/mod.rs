@@ -3,13 +3,13 @@
 pub mod delta;
 pub mod hello;
 pub mod hostile_elf;
+pub mod opencsd;
 pub mod recorded;
 
 pub mod processes;
 
-use std::fs;
 use std::num::NonZero;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 use tracewright_core::TraceId;
@@ -20,25 +20,6 @@ use tracewright_input::SnapshotWriter;
 use tracewright_input::{MemorySpace, Packing};
 use tracewright_testkit::program::{Executor, Happenings, Program};
 use tracewright_testkit::{Reader, Rng, Run};
-
-/// A temporary folder, removed at the end.
-pub struct Scratch(PathBuf);
-
-impl Scratch {
-    pub fn new(name: &str) -> Self {
-        Self(std::env::temp_dir().join(format!("tracewright-{}-{name}", std::process::id())))
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 /// One source's trace.
 pub struct Source {

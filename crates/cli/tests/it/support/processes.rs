@@ -9,11 +9,9 @@ use tracewright_core::{Block, Context, Element, Isa, Security, TraceId, TraceOn}
 use tracewright_etm::encode::{Encoder, Options};
 use tracewright_etm::{Protocol, Registers};
 use tracewright_frames::{Framer, Options as FrameOptions};
-use tracewright_testkit::Rng;
 use tracewright_testkit::perf::{Form, Recording, Who, who};
 use tracewright_testkit::program::{Executor, Happenings, Program, generate_computing};
-
-use super::Scratch;
+use tracewright_testkit::{Rng, Scratch};
 
 /// What a trace unit has that perf would have set up.
 fn registers(protocol: Protocol) -> Registers {

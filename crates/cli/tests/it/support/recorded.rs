@@ -9,15 +9,15 @@ use std::process::{Command, Output, Stdio};
 use tracewright_core::{Block, Element, Ended};
 use tracewright_hart::{Sink, Trap};
 use tracewright_qemu::read::Log;
-use tracewright_testkit::lister;
-use tracewright_testkit::qemu::{Folder, Guest, Program};
+use tracewright_testkit::qemu::{Guest, Program};
+use tracewright_testkit::{Scratch, lister};
 
 /// Instructions of each thread that are compared with OpenCSD's.
 const LISTED: u64 = 5_000_000;
 
 /// A capture and its log.
 pub struct Recorded {
-    folder: Folder,
+    folder: Scratch,
     guest: Guest,
     /// What the recorder and the program said.
     pub output: Output,
@@ -25,7 +25,7 @@ pub struct Recorded {
 
 /// Records a program, with these options besides.
 pub fn record(program: &Program<'_>, options: &[&str]) -> Recorded {
-    let folder = Folder::new().unwrap();
+    let folder = Scratch::new("recorded");
     let mut command = Command::new(env!("CARGO_BIN_EXE_tracewright"));
     // Cargo builds it with the command; an older one may be elsewhere.
     let plugin = Path::new(env!("CARGO_BIN_EXE_tracewright")).with_file_name("deps/libtracewright_qemu.so");

@@ -2,14 +2,13 @@
 //! encoded to the same bytes.
 
 use std::path::Path;
-use std::process::Command;
 
 use tracewright_core::{DataAccess, DataKind};
 use tracewright_etrace::Params;
 use tracewright_etrace::data::{
     Compression, Decoder, Dialect, Encoder, Options, Packet, Transfer, emit, parse,
 };
-use tracewright_testkit::{captures, skip};
+use tracewright_testkit::{captures_for, unpacked};
 
 const PROGRAMS: [&str; 5] = ["br_j_asm", "dhrystone", "median", "qsort", "towers"];
 
@@ -41,21 +40,6 @@ fn params(folder: &Path) -> Params {
     };
     assert_eq!(params.check(), Ok(()));
     params
-}
-
-/// Unpacks a file with the `xz` program; prints a line and returns `None` if something is missing.
-fn unpacked(test: &str, path: &Path) -> Option<String> {
-    match Command::new("xz").arg("-dc").arg(path).output() {
-        Ok(output) if output.status.success() => Some(String::from_utf8(output.stdout).unwrap()),
-        Ok(output) => {
-            skip(test, &format!("xz: {}", String::from_utf8_lossy(&output.stderr)));
-            None
-        }
-        Err(error) => {
-            skip(test, &format!("cannot run xz: {error}"));
-            None
-        }
-    }
 }
 
 /// Returns type and payload of each message. A byte with length and type precedes each.
@@ -105,7 +89,7 @@ fn accesses(text: &str) -> Vec<DataAccess> {
 #[test]
 fn packets_of_the_reference_model() {
     let test = "packets_of_the_reference_model";
-    let Some(captures) = captures() else { return skip(test, "no captures") };
+    let Some(captures) = captures_for(test, "") else { return };
     let etrace = captures.join("riscv/etrace");
     let mut packets = 0;
     for (folder, options) in FOLDERS {
@@ -177,7 +161,7 @@ fn bytes(params: &Params, options: Options, accesses: &[DataAccess], name: &str)
 #[test]
 fn the_specification_is_shorter() {
     let test = "the_specification_is_shorter";
-    let Some(captures) = captures() else { return skip(test, "no captures") };
+    let Some(captures) = captures_for(test, "") else { return };
     let etrace = captures.join("riscv/etrace");
     let mut spike = Vec::new();
     for program in PROGRAMS {

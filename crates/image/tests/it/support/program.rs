@@ -1,9 +1,10 @@
 //! Small program, compiled by the C compiler of the machine.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
-use std::sync::atomic::{AtomicU32, Ordering};
+
+use tracewright_testkit::Scratch;
 
 /// Functions inlined into one another, loops, two functions of the same name in two scopes.
 const SOURCE: &str = r#"
@@ -38,29 +39,9 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// Folder that is removed on drop.
-#[derive(Debug)]
-pub struct Folder(pub PathBuf);
-
-impl Folder {
-    pub fn new() -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("tracewright-image-{}-{number}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 /// Compiles and links the program; `None` if there is no compiler.
-pub fn compile(folder: &Folder, arguments: &[&str]) -> Option<PathBuf> {
-    let folder: &Path = &folder.0;
+pub fn compile(folder: &Scratch, arguments: &[&str]) -> Option<PathBuf> {
+    let folder = folder.path();
     fs::write(folder.join("program.c"), SOURCE).unwrap();
     let mut command = Command::new("cc");
     command.current_dir(folder).args(arguments).args(["program.c", "-o", "program"]);

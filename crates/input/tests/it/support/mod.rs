@@ -2,23 +2,18 @@
 #![allow(dead_code, reason = "the fuzz bodies use a part of this")]
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::path::Path;
 
 use tracewright_input::{Problem, Snapshot};
+use tracewright_testkit::Scratch;
 
-/// Temporary folder, removed with its contents on drop.
-pub struct Folder(PathBuf);
+/// Temporary folder with a capture.
+pub struct Folder(Scratch);
 
 impl Folder {
     /// Creates an empty folder that no other test uses.
     pub fn new() -> Self {
-        static COUNTER: AtomicU32 = AtomicU32::new(0);
-        let number = COUNTER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("tracewright-input-{}-{number}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        fs::create_dir_all(&path).expect("a temporary folder");
-        Self(path)
+        Self(Scratch::new("input"))
     }
 
     /// Creates a small snapshot without problems: a core with 16 bytes of memory, its ETM, 4 bytes of trace.
@@ -34,18 +29,18 @@ impl Folder {
 
     /// Adds or replaces a file.
     pub fn with(self, name: &str, bytes: impl AsRef<[u8]>) -> Self {
-        fs::write(self.0.join(name), bytes).expect("a file in a temporary folder");
+        fs::write(self.path().join(name), bytes).expect("a file in a temporary folder");
         self
     }
 
     /// Removes a file.
     pub fn without(self, name: &str) -> Self {
-        fs::remove_file(self.0.join(name)).expect("a file to remove");
+        fs::remove_file(self.path().join(name)).expect("a file to remove");
         self
     }
 
     pub fn path(&self) -> &Path {
-        &self.0
+        self.0.path()
     }
 
     pub fn open(&self) -> Snapshot {
@@ -57,13 +52,6 @@ impl Folder {
         let snapshot = self.open();
         assert_eq!(listed(&snapshot.problems, self.path()), expected);
         snapshot
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // A failure here is not the subject of the test.
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

@@ -2,7 +2,7 @@
 //! from LLVM's tables ([`disassembler`]). Only the differences in DIFFERENCES.md are allowed.
 
 mod arm;
-mod differences;
+pub mod differences;
 mod disassembler;
 mod words;
 

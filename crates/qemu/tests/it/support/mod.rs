@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::process::ExitStatus;
 
 use tracewright_qemu::read::Log;
-use tracewright_testkit::qemu::{Folder, Program};
+use tracewright_testkit::Scratch;
+use tracewright_testkit::qemu::Program;
 
 /// Returns the plugin, which Cargo builds beside the tests.
 pub fn plugin() -> PathBuf {
@@ -24,8 +25,8 @@ pub struct Recorded {
 
 /// Runs a program with the plugin, without input and output.
 pub fn record(program: &Program<'_>) -> Recorded {
-    // An open file can be read when the folder is gone.
-    let folder = Folder::new().unwrap();
+    // What is open can be read when the folder is gone.
+    let folder = Scratch::new("support");
     let file = folder.path().join("log");
     let option = format!("{},log={}", plugin().display(), file.display());
     let status = program.run_silently(&["-plugin", &option]).unwrap();
