@@ -10,7 +10,7 @@ mod zstd;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use tracewright_delta::{Config, Decoder, Encoder, Lost, Off, Packing, Run, Sink, Span, Sync};
+use tracewright_delta::{Config, Decoder, Encoder, Lost, Off, Packing, Run, DeltaSink, Span, Sync};
 
 use crate::hart::{number, time};
 use input::Input;
@@ -136,7 +136,7 @@ impl Answer {
     }
 }
 
-impl Sink for Answer {
+impl DeltaSink for Answer {
     fn sync(&mut self, _: u64, _: &Sync) {}
 
     #[inline]

@@ -11,7 +11,7 @@ pub mod sinks;
 
 use std::time::Duration;
 
-use tracewright_hart::Sink;
+use tracewright_hart::HartSink;
 
 use program::{Outcome, PROGRAMS, Program, Size};
 use sinks::{Blocks, Details, Digest};
@@ -172,7 +172,7 @@ impl<'a> Truth<'a> {
         Ok(time)
     }
 
-    fn ours(&self, sink: &mut impl Sink) -> Result<Duration, String> {
+    fn ours(&self, sink: &mut impl HartSink) -> Result<Duration, String> {
         let ran = self.program.run(self.size, sink)?;
         self.same("outcome", &ran.outcome, &self.outcome)?;
         Ok(ran.time)

@@ -7,7 +7,7 @@ use std::time::Instant;
 use tracewright_core::{Block, Element, Ended};
 use tracewright_etm::Params;
 use tracewright_etm::decode::{Decoder, Feed, Options};
-use tracewright_etm::packet::{Kind, Packet, Parser, Resync, Sink};
+use tracewright_etm::packet::{Kind, Packet, Parser, Resync, EtmSink};
 use tracewright_flow::{Counts, Profile};
 use tracewright_frames::{Deframer, Demux, Format, Lost, Run};
 
@@ -83,7 +83,7 @@ fn parser(input: &Input, source: usize) -> Parser {
     Parser::new(input.sources[source].1.clone()).with_resync(Resync::NextByte)
 }
 
-fn both<S: Sink>(input: &Input, repeat: usize, sinks: &mut [S]) {
+fn both<S: EtmSink>(input: &Input, repeat: usize, sinks: &mut [S]) {
     let mut parsers: Vec<_> = (0..input.sources.len()).map(|source| parser(input, source)).collect();
     let mut deframer = Deframer::new(Format::Aligned);
     let mut demux = Demux::new();
@@ -168,7 +168,7 @@ fn answer(input: &Input, layer: Layer) -> Answer {
 /// Adds up lengths, as OpenCSD's driver does.
 struct Lengths([u64; 0x80]);
 
-impl tracewright_frames::Sink for Lengths {
+impl tracewright_frames::FrameSink for Lengths {
     #[inline]
     fn data(&mut self, run: Run, bytes: &[u8]) {
         self.0[usize::from(run.id.get()) & 0x7f] += bytes.len() as u64;
@@ -191,7 +191,7 @@ impl Count {
     }
 }
 
-impl Sink for Count {
+impl EtmSink for Count {
     #[inline(always)]
     fn packet(&mut self, _offset: u64, bytes: &[u8], packet: &Packet) {
         if let Some(&header) = bytes.first() {
@@ -220,7 +220,7 @@ impl Digest {
     }
 }
 
-impl Sink for Digest {
+impl EtmSink for Digest {
     fn packet(&mut self, _offset: u64, _bytes: &[u8], packet: &Packet) {
         self.counts[packet.kind() as usize] += 1;
         let (class, value) = match packet {
@@ -270,7 +270,7 @@ struct Blocks {
     sum: u64,
 }
 
-impl tracewright_flow::Sink for Blocks {
+impl tracewright_flow::ElementSink for Blocks {
     fn element(&mut self, _offset: u64, _element: &Element) {}
 
     #[inline(always)]
@@ -290,7 +290,7 @@ struct Elements {
     fnv: Option<Fnv>,
 }
 
-impl tracewright_flow::Sink for Elements {
+impl tracewright_flow::ElementSink for Elements {
     fn element(&mut self, _offset: u64, element: &Element) {
         let fnv = self.fnv.get_or_insert(Fnv::START);
         let mut add = |value: u64| fnv.add(&value.to_le_bytes());

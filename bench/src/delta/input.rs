@@ -1,7 +1,7 @@
 //! Cycles of instructions: of programs on the hart with a timing model, and the two extremes.
 
 use tracewright_core::Block;
-use tracewright_hart::Sink;
+use tracewright_hart::HartSink;
 use tracewright_hart::timing::{Config, Model, Timed};
 
 use super::Answer;
@@ -90,7 +90,7 @@ struct Blocks {
     blocks: Vec<(u64, u32)>,
 }
 
-impl Sink for Blocks {
+impl HartSink for Blocks {
     const CYCLES: bool = true;
 
     fn cycles(&mut self, cycles: &[u64]) {

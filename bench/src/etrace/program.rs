@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tracewright_core::{Isa, MemorySpace};
 use tracewright_hart::bare::{self, Bare};
 use tracewright_hart::linux::{self, Linux, Streams};
-use tracewright_hart::{Hart, Sink};
+use tracewright_hart::{Hart, HartSink};
 use tracewright_image::Image;
 use tracewright_testkit::{captures, skip};
 
@@ -96,7 +96,7 @@ fn bare_program(path: PathBuf) -> Option<Traced> {
 
 impl Traced {
     /// Runs it to its end, or so many instructions.
-    pub fn run(&self, limit: u64, sink: &mut impl Sink) -> Result<(), String> {
+    pub fn run(&self, limit: u64, sink: &mut impl HartSink) -> Result<(), String> {
         match &self.on {
             Machine::Sized(program, size) => {
                 program.run_for(*size, limit, sink)?;

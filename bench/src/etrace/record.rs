@@ -8,7 +8,7 @@ use tracewright_etrace::ingress::Executed;
 use tracewright_etrace::packet::Packet;
 use tracewright_etrace::stream::{Config, Encapsulation, Writer};
 use tracewright_etrace::{Options, Params};
-use tracewright_hart::{Privilege, Sink, Trap};
+use tracewright_hart::{Privilege, HartSink, Trap};
 
 use super::Answer;
 
@@ -55,7 +55,7 @@ impl Events {
     }
 }
 
-impl Sink for Events {
+impl HartSink for Events {
     fn block(&mut self, block: &Block) {
         let is_machines =
             |program: &Vec<Range<u64>>| !program.iter().any(|range| range.contains(&block.start));
@@ -101,7 +101,7 @@ impl<F: FnMut(&Packet)> Port<F> {
     }
 }
 
-impl<F: FnMut(&Packet)> Sink for Port<F> {
+impl<F: FnMut(&Packet)> HartSink for Port<F> {
     #[inline(always)]
     fn block(&mut self, block: &Block) {
         self.encoder.entry(&self.executed.block(block), &mut self.out);

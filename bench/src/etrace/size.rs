@@ -5,7 +5,7 @@ use tracewright_etrace::encode::{Config, Encoder, Resync, ResyncMode};
 use tracewright_etrace::ingress::Executed;
 use tracewright_etrace::packet::{self, Packet, PayloadBytes};
 use tracewright_etrace::{Options, Params};
-use tracewright_hart::{Privilege, Sink, Trap};
+use tracewright_hart::{Privilege, HartSink, Trap};
 
 use super::program::{self, Traced};
 use super::record;
@@ -203,7 +203,7 @@ struct Encoders {
     each: [One; MIXES.len()],
 }
 
-impl Sink for Encoders {
+impl HartSink for Encoders {
     fn block(&mut self, block: &Block) {
         self.instructions += u64::from(block.count);
         let entry = self.executed.block(block);

@@ -7,7 +7,7 @@ use tracewright_etrace::decode::Decoder;
 use tracewright_etrace::encode::{Config, Resync, ResyncMode};
 use tracewright_etrace::stream::{self, Message, Parser};
 use tracewright_etrace::{Options, Params};
-use tracewright_flow::{Counts, Sink};
+use tracewright_flow::{Counts, ElementSink};
 use tracewright_image::{Image, RegionRef};
 
 use super::Answer;
@@ -278,7 +278,7 @@ impl Entry<'_, '_> {
     }
 
     /// Decodes it once.
-    fn decode<'d>(&self, decoder: Decoder<'d>, sink: &mut impl Sink) -> Decoder<'d> {
+    fn decode<'d>(&self, decoder: Decoder<'d>, sink: &mut impl ElementSink) -> Decoder<'d> {
         let mut parser = Parser::new(record::stream(&self.config.params));
         let mut messages = Messages { decoder, sink };
         parser.feed(&self.bytes, &mut messages);
@@ -307,7 +307,7 @@ struct Messages<'i, 's, S> {
     sink: &'s mut S,
 }
 
-impl<S: Sink> stream::Sink for Messages<'_, '_, S> {
+impl<S: ElementSink> stream::EtraceSink for Messages<'_, '_, S> {
     #[inline(always)]
     fn message(&mut self, offset: u64, _: &[u8], message: &Message) {
         self.decoder.message(offset, message, self.sink);
@@ -327,7 +327,7 @@ struct Blocks {
     bad: Option<Element>,
 }
 
-impl Sink for Blocks {
+impl ElementSink for Blocks {
     #[inline(always)]
     fn block(&mut self, _: u64, block: &Block) {
         self.answer.add(block.start, block.end, block.count.into());

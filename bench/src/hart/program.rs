@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tracewright_hart::linux::{Linux, Options, Streams};
-use tracewright_hart::{Hart, Sink, Stop};
+use tracewright_hart::{Hart, HartSink, Stop};
 
 /// A program of the folder `programs`.
 pub struct Program {
@@ -58,7 +58,7 @@ impl Program {
     }
 
     /// Runs it, from loading to its end.
-    pub fn run(&self, size: Size, sink: &mut impl Sink) -> Result<Ran, String> {
+    pub fn run(&self, size: Size, sink: &mut impl HartSink) -> Result<Ran, String> {
         let (time, stop, output) = self.run_for(size, u64::MAX, sink)?;
         let Stop::Exit { status } = stop else { return Err(format!("{}: {stop:?}", self.named(size))) };
         Ok(Ran { time, outcome: Outcome { status: Some(status), output } })
@@ -69,7 +69,7 @@ impl Program {
         &self,
         size: Size,
         limit: u64,
-        sink: &mut impl Sink,
+        sink: &mut impl HartSink,
     ) -> Result<(Duration, Stop, Vec<u8>), String> {
         let (elf, output) = (self.elf(), Output::default());
         let arguments = [elf.as_os_str().to_owned()].into_iter();

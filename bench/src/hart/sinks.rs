@@ -2,7 +2,7 @@
 //! which says what the sums must be.
 
 use tracewright_core::Block;
-use tracewright_hart::{Access, Sink, Trap};
+use tracewright_hart::{Access, HartSink, Trap};
 
 /// Counts and sums blocks.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -16,13 +16,13 @@ pub struct Blocks {
 #[derive(Debug, Default)]
 pub struct Retired(pub u64);
 
-impl Sink for Retired {
+impl HartSink for Retired {
     fn block(&mut self, block: &Block) {
         self.0 += u64::from(block.count);
     }
 }
 
-impl Sink for Blocks {
+impl HartSink for Blocks {
     #[inline(always)]
     fn block(&mut self, block: &Block) {
         self.instructions += u64::from(block.count);
@@ -44,7 +44,7 @@ pub struct Details {
     values: u64,
 }
 
-impl Sink for Details {
+impl HartSink for Details {
     const ACCESSES: bool = true;
     const INSTRUCTIONS: bool = true;
 
@@ -81,7 +81,7 @@ pub struct Digest {
     pub wrong: Option<Block>,
 }
 
-impl Sink for Digest {
+impl HartSink for Digest {
     const ACCESSES: bool = true;
     const INSTRUCTIONS: bool = true;
 

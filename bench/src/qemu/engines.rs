@@ -7,7 +7,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use tracewright_core::Block;
-use tracewright_hart::{Sink, Trap};
+use tracewright_hart::{HartSink, Trap};
 use tracewright_qemu::read::Log;
 use tracewright_testkit::qemu::Guest;
 
@@ -185,7 +185,7 @@ struct Told {
     lost: u64,
 }
 
-impl Sink for Told {
+impl HartSink for Told {
     fn block(&mut self, block: &Block) {
         self.instructions += u64::from(block.count);
     }

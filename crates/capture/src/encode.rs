@@ -7,7 +7,7 @@ use tracewright_core::control::Plan;
 use tracewright_core::{Block, Isa, MemorySpace};
 use tracewright_etrace::ingress::ITypeWidth;
 use tracewright_etrace::ingress::csv::{Problem, Reader, Retirement};
-use tracewright_hart::{Controlled, Sink};
+use tracewright_hart::{Controlled, HartSink};
 use tracewright_image::Image;
 use tracewright_input::file::open_plain;
 use tracewright_input::{ImageFile, map_file};
@@ -56,7 +56,7 @@ impl ThreadInput<'_> {
 }
 
 impl From<'_> {
-    fn give<S: Sink>(&mut self, sink: &mut S) {
+    fn give<S: HartSink>(&mut self, sink: &mut S) {
         match self {
             Self::Log(log, index, off) => *off = log.read(*index, sink),
             Self::Chunk(thread, bytes, definitions, damage) => {
@@ -99,7 +99,7 @@ impl Tally {
     }
 }
 
-impl Sink for Tally {
+impl HartSink for Tally {
     #[inline]
     fn block(&mut self, _: &Block) {
         self.blocks += 1;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tracewright_core::{Isa, MemorySpace};
 use tracewright_hart::log::{self, Kind, csv, own, qemu, rvfi, spike};
-use tracewright_hart::{Blocks, Retired, Sink};
+use tracewright_hart::{Blocks, Retired, HartSink};
 use tracewright_image::Image;
 use tracewright_isa::riscv::Xlen;
 use tracewright_qemu::format::Target;
@@ -129,7 +129,7 @@ impl Log {
 
     /// Gives all of it to a sink; says what was wrong with it. `xlen` counts where it does not say so itself; `image` is the
     /// program, which QEMU's log leaves to us.
-    pub fn read<S: Sink>(self, xlen: Xlen, image: &Image, mut sink: S) -> (S, Option<LogError>) {
+    pub fn read<S: HartSink>(self, xlen: Xlen, image: &Image, mut sink: S) -> (S, Option<LogError>) {
         let (kind, input) = match self.input {
             Input::Own(mut reader) => {
                 let result = reader.read(&mut sink);
@@ -164,7 +164,7 @@ impl Log {
 }
 
 /// All of a log that tells single instructions; what was wrong with it.
-fn blocks<S: Sink, E: Into<LogError>>(
+fn blocks<S: HartSink, E: Into<LogError>>(
     sink: S,
     xlen: Xlen,
     mut next: impl FnMut() -> Result<Option<Retired>, E>,

@@ -1,11 +1,11 @@
 use tracewright_core::{Block, DataAccess};
-use tracewright_hart::{Access, Privilege, Sink, Trap};
+use tracewright_hart::{Access, Privilege, HartSink, Trap};
 
 /// Two sinks; each is told what it asks for.
 #[derive(Debug)]
 pub struct Pair<A, B>(pub A, pub B);
 
-impl<A: Sink, B: Sink> Sink for Pair<A, B> {
+impl<A: HartSink, B: HartSink> HartSink for Pair<A, B> {
     const ACCESSES: bool = A::ACCESSES || B::ACCESSES;
     const DATA: bool = A::DATA || B::DATA;
     const INSTRUCTIONS: bool = A::INSTRUCTIONS || B::INSTRUCTIONS;

@@ -1,7 +1,7 @@
 //! Sinks whose type is not known where they are called.
 
 use tracewright_core::{Block, DataAccess};
-use tracewright_hart::{Access, Privilege, Sink, Trap};
+use tracewright_hart::{Access, Privilege, HartSink, Trap};
 
 /// Makes a sink of a type that wraps another, by handing on all but blocks.
 macro_rules! hand_on {
@@ -47,7 +47,7 @@ macro_rules! hand_on {
 pub(crate) use hand_on;
 
 /// A sink that makes trace of what it is told.
-pub trait TraceSink: Sink {
+pub trait TraceSink: HartSink {
     /// Returns how many bytes of trace were made so far.
     fn bytes(&self) -> u64;
 }
@@ -58,7 +58,7 @@ impl<S: TraceSink> TraceSink for &mut S {
     }
 }
 
-/// A [`Sink`] as an object. Every sink is one, and is told only what it asks for.
+/// A [`HartSink`] as an object. Every sink is one, and is told only what it asks for.
 #[allow(missing_docs)]
 pub trait DynSink {
     fn block(&mut self, block: &Block);
@@ -73,53 +73,53 @@ pub trait DynSink {
     fn checkpoint(&mut self);
 }
 
-impl<S: Sink> DynSink for S {
+impl<S: HartSink> DynSink for S {
     fn block(&mut self, block: &Block) {
-        Sink::block(self, block);
+        HartSink::block(self, block);
     }
 
     fn access(&mut self, access: &Access) {
         if S::ACCESSES {
-            Sink::access(self, access);
+            HartSink::access(self, access);
         }
     }
 
     fn data(&mut self, pc: u64, access: &DataAccess) {
         if S::DATA {
-            Sink::data(self, pc, access);
+            HartSink::data(self, pc, access);
         }
     }
 
     fn instructions(&mut self, bits: &[u32]) {
         if S::INSTRUCTIONS {
-            Sink::instructions(self, bits);
+            HartSink::instructions(self, bits);
         }
     }
 
     fn cycles(&mut self, cycles: &[u64]) {
         if S::CYCLES {
-            Sink::cycles(self, cycles);
+            HartSink::cycles(self, cycles);
         }
     }
 
     fn trap(&mut self, trap: &Trap) {
-        Sink::trap(self, trap);
+        HartSink::trap(self, trap);
     }
 
     fn lost(&mut self) {
-        Sink::lost(self);
+        HartSink::lost(self);
     }
 
     fn privilege(&mut self, privilege: Privilege) {
-        Sink::privilege(self, privilege);
+        HartSink::privilege(self, privilege);
     }
 
     fn context(&mut self, context: u64) {
-        Sink::context(self, context);
+        HartSink::context(self, context);
     }
 
     fn checkpoint(&mut self) {
-        Sink::checkpoint(self);
+        HartSink::checkpoint(self);
     }
 }
 
@@ -138,7 +138,7 @@ impl<S: TraceSink> DynTraceSink for S {
 /// A sink behind a pointer. It asks for everything, and its target is told what that asks for.
 pub(crate) struct AnySink<'a, D: ?Sized>(pub &'a mut D);
 
-impl<D: DynSink + ?Sized> Sink for AnySink<'_, D> {
+impl<D: DynSink + ?Sized> HartSink for AnySink<'_, D> {
     const ACCESSES: bool = true;
     const DATA: bool = true;
     const INSTRUCTIONS: bool = true;
@@ -161,7 +161,7 @@ impl<D: DynTraceSink + ?Sized> TraceSink for AnySink<'_, D> {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct NoTrace;
 
-impl Sink for NoTrace {
+impl HartSink for NoTrace {
     #[inline(always)]
     fn block(&mut self, _: &Block) {}
 }

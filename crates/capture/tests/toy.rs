@@ -14,7 +14,7 @@ use tracewright_capture::{
 };
 use tracewright_core::{Block, Isa};
 use tracewright_hart::linux::{Linux, Options};
-use tracewright_hart::{Hart, Sink};
+use tracewright_hart::{Hart, HartSink};
 use tracewright_image::Image;
 use tracewright_testkit::Scratch;
 
@@ -55,7 +55,7 @@ struct ToyWriter {
 #[derive(Default)]
 struct ToySink(Vec<u8>);
 
-impl Sink for ToySink {
+impl HartSink for ToySink {
     fn block(&mut self, block: &Block) {
         self.0.extend(block.start.to_le_bytes());
     }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use tracewright_core::Stamp;
 
 use crate::decode::Decoder;
-use crate::item::{Item, Lost, Off, Run, Sink, Span};
+use crate::item::{Item, Lost, Off, Run, DeltaSink, Span};
 use crate::packet::Sync;
 
 /// Number of bytes decoded at once.
@@ -38,7 +38,7 @@ pub struct Cycles<'a> {
 #[derive(Debug, Default)]
 struct Queue(VecDeque<Item>);
 
-impl Sink for Queue {
+impl DeltaSink for Queue {
     fn sync(&mut self, offset: u64, sync: &Sync) {
         self.0.push_back(Item::Sync { offset, sync: *sync });
     }

@@ -3,7 +3,7 @@
 use crate::bits::BitReader;
 use crate::config::{Code, Config, Format};
 use crate::group::{Group, NoGroup};
-use crate::item::{Lost, Off, Run, Sink, Span, Told, Why};
+use crate::item::{Lost, Off, Run, DeltaSink, Span, Told, Why};
 use crate::packet::{Kind, LONGEST, MAGIC, Packet, Read, Sync};
 use crate::pairs;
 
@@ -60,7 +60,7 @@ impl Decoder {
     }
 
     /// Decodes the next chunk of the stream.
-    pub fn feed(&mut self, mut bytes: &[u8], sink: &mut impl Sink) {
+    pub fn feed(&mut self, mut bytes: &[u8], sink: &mut impl DeltaSink) {
         // The rest of earlier chunks grows by as many bytes as are needed, until it is used up.
         let mut carry = std::mem::take(&mut self.carry);
         let mut at = 0;
@@ -92,7 +92,7 @@ impl Decoder {
     }
 
     /// Ends the stream.
-    pub fn finish(&mut self, sink: &mut impl Sink) {
+    pub fn finish(&mut self, sink: &mut impl DeltaSink) {
         // The incomplete packet is not one. There may be packets inside.
         let carry = std::mem::take(&mut self.carry);
         let mut at = 0;
@@ -122,7 +122,7 @@ impl Decoder {
 
     /// Decodes one packet, or skips bytes that are not one.
     #[inline]
-    fn step(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Step {
+    fn step(&mut self, bytes: &[u8], sink: &mut impl DeltaSink) -> Step {
         if let State::Lost { .. } = self.state {
             return self.search(bytes, sink);
         }
@@ -144,7 +144,7 @@ impl Decoder {
     }
 
     /// Searches for a sync.
-    fn search(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Step {
+    fn search(&mut self, bytes: &[u8], sink: &mut impl DeltaSink) -> Step {
         let Some(at) = bytes.iter().position(|&byte| byte == Kind::Sync.mark()) else {
             return Step::Used(bytes.len());
         };
@@ -189,7 +189,7 @@ impl Decoder {
         self.state = State::Lost { why: Why::Mismatch, offset, from, retired: Some(self.retired) };
     }
 
-    fn packet(&mut self, packet: &Packet<'_>, sink: &mut impl Sink) {
+    fn packet(&mut self, packet: &Packet<'_>, sink: &mut impl DeltaSink) {
         if packet.kind == Kind::Overflow {
             return self.lose(Why::Overflow);
         }
@@ -249,7 +249,7 @@ impl Decoder {
     }
 
     /// Reports a loss that ends with a sync.
-    fn found(&mut self, packet: &Packet<'_>, sync: &Sync, sink: &mut impl Sink) {
+    fn found(&mut self, packet: &Packet<'_>, sync: &Sync, sink: &mut impl DeltaSink) {
         if let State::Lost { why, offset, from, retired } = self.state {
             let from =
                 from.filter(|&from| from <= sync.cycle.saturating_add(1)).map(|from| from.min(sync.cycle));
@@ -271,7 +271,7 @@ impl Decoder {
         self.begin(packet, sync, sink);
     }
 
-    fn begin(&mut self, packet: &Packet<'_>, sync: &Sync, sink: &mut impl Sink) {
+    fn begin(&mut self, packet: &Packet<'_>, sync: &Sync, sink: &mut impl DeltaSink) {
         sink.sync(self.offset, sync);
         self.last = Some((*sync, self.offset));
         self.state = State::On(sync.config);
@@ -280,7 +280,7 @@ impl Decoder {
     }
 
     /// Emits the groups of a packet. Returns `None` at bits that are not a group.
-    fn groups(&mut self, config: &Config, packet: &Packet<'_>, sink: &mut impl Sink) -> Option<()> {
+    fn groups(&mut self, config: &Config, packet: &Packet<'_>, sink: &mut impl DeltaSink) -> Option<()> {
         let mut bits = BitReader::new(packet.payload);
         if config.format == Format::Ac && config.code == Code::Gamma {
             self.pairs(&mut bits, sink);
@@ -300,7 +300,7 @@ impl Decoder {
     }
 
     /// Emits one group. Returns `None` if its numbers are impossible.
-    fn group(&mut self, config: &Config, group: Group, sink: &mut impl Sink) -> Option<()> {
+    fn group(&mut self, config: &Config, group: Group, sink: &mut impl DeltaSink) -> Option<()> {
         let (cycle, cycles, told, retired, stalls) = match group {
             Group::Ac { a, c } => (self.cycle, a, a, a, c),
             Group::Abc { a, b, c } => {
@@ -327,7 +327,7 @@ impl Decoder {
     /// Emits groups of {A, C} in Elias gamma whose tokens fit one window: the fast path. Stops at the first that does
     /// not.
     #[inline]
-    fn pairs(&mut self, bits: &mut BitReader, sink: &mut impl Sink) {
+    fn pairs(&mut self, bits: &mut BitReader, sink: &mut impl DeltaSink) {
         let (mut cycle, mut retired) = (self.cycle, self.retired);
         // Each token is below 2^29, and a packet has less than 2^11. If this sum does not overflow, none does.
         if cycle.max(retired).checked_add(1 << 42).is_none() {

@@ -137,7 +137,7 @@ pub struct Lost {
 }
 
 /// A consumer of what a decoder emits, in order.
-pub trait Sink {
+pub trait DeltaSink {
     /// Accepts a sync at this offset of the stream. Decoding can begin there.
     fn sync(&mut self, offset: u64, sync: &Sync);
     /// Accepts cycles that are known exactly.
@@ -175,7 +175,7 @@ pub enum Item {
     Lost(Lost),
 }
 
-impl Sink for Vec<Item> {
+impl DeltaSink for Vec<Item> {
     fn sync(&mut self, offset: u64, sync: &Sync) {
         self.push(Item::Sync { offset, sync: *sync });
     }

@@ -1,7 +1,7 @@
 //! A buffer's next bytes, read and taken out of their packing while the bytes before them are decoded.
 
 use tracewright_core::TraceId;
-use tracewright_frames::{Deframer, DstreamBlocks, Format, Lost, LostReason, OffsetMap, Run, Sink};
+use tracewright_frames::{Deframer, DstreamBlocks, Format, Lost, LostReason, OffsetMap, Run, FrameSink};
 use tracewright_input::{Buffer, Packing, Piece};
 
 use crate::lane::Lane;
@@ -12,7 +12,7 @@ use crate::reader::BufferReader;
 use crate::router::{Packets, Router};
 
 /// What takes a buffer's bytes: those of frames as a sink, and others as they are.
-pub trait Receive: Sink {
+pub trait Receive: FrameSink {
     /// Takes bytes without frames.
     fn unframed(&mut self, bytes: &[u8]);
 }
@@ -107,7 +107,7 @@ impl Receive for Incoming<'_> {
     }
 }
 
-impl Sink for Incoming<'_> {
+impl FrameSink for Incoming<'_> {
     fn data(&mut self, run: Run, bytes: &[u8]) {
         self.any_frame = true;
         let Some(lane) = self.by_id[usize::from(run.id.get()) & 0x7f] else {

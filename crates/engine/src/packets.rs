@@ -362,7 +362,7 @@ impl PacketRequest<'_> {
             && let Some(piece) = reading.next_piece()?
         {
             if !std::mem::replace(&mut is_first, false) {
-                frames::Sink::reset(&mut lanes, piece.offset);
+                frames::FrameSink::reset(&mut lanes, piece.offset);
             }
             lanes.begin(piece.offset);
             while reading.chunk(CHUNK, &mut lanes)? && !lanes.visitor.is_done() {}
@@ -526,7 +526,7 @@ impl Receive for Lanes<'_> {
     }
 }
 
-impl frames::Sink for Lanes<'_> {
+impl frames::FrameSink for Lanes<'_> {
     fn data(&mut self, run: Run, bytes: &[u8]) {
         self.any_frame = true;
         let Some(lane) = self.by_id[usize::from(run.id.get()) & 0x7f] else {

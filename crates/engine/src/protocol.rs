@@ -4,7 +4,7 @@ use std::sync::{PoisonError, RwLock};
 
 use tracewright_core::MemorySpace;
 use tracewright_etrace::decode::Handler;
-use tracewright_flow::{Graph, Sink};
+use tracewright_flow::{Graph, ElementSink};
 use tracewright_image::{Image, Moment};
 use tracewright_input as input;
 
@@ -113,9 +113,9 @@ pub trait Decoder<'i>: Send + Sync {
     /// What follows begins at stream position `offset`, and ran at this moment.
     fn resume(&mut self, _offset: u64, _moment: Moment) {}
     /// What follows does not continue what came before.
-    fn interrupt(&mut self, offset: u64, sink: &mut impl Sink);
+    fn interrupt(&mut self, offset: u64, sink: &mut impl ElementSink);
     /// The stream ends.
-    fn finish(&mut self, offset: u64, sink: &mut impl Sink);
+    fn finish(&mut self, offset: u64, sink: &mut impl ElementSink);
 }
 
 static REGISTERED: RwLock<Vec<&'static dyn Plug>> = RwLock::new(Vec::new());

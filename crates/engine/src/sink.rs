@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use tracewright_core::{Block, Context, Element, Isa, MemorySpace};
-use tracewright_flow::{Branches, Counts, End, Graph, NodeId, Profile, Sink};
+use tracewright_flow::{Branches, Counts, End, Graph, NodeId, Profile, ElementSink};
 use tracewright_image::{Image, Moment};
 
 use crate::limits::Range;
@@ -126,7 +126,7 @@ impl std::fmt::Debug for Batch<'_> {
 }
 
 /// A sink for one kind of consumer.
-pub trait Mode: Sink {
+pub trait Mode: ElementSink {
     /// Whether blocks are only counted.
     const COUNTS: bool = false;
     /// Lends the batch that all goes to that is no block.
@@ -143,7 +143,7 @@ pub trait Mode: Sink {
 /// Each block is told.
 pub(crate) struct Each<'b>(pub Batch<'b>);
 
-impl Sink for Each<'_> {
+impl ElementSink for Each<'_> {
     #[inline(always)]
     fn element(&mut self, offset: u64, element: &Element) {
         self.0.push(Item::Element(offset, *element));
@@ -195,7 +195,7 @@ impl Summing<'_> {
     }
 }
 
-impl Sink for Summing<'_> {
+impl ElementSink for Summing<'_> {
     fn element(&mut self, offset: u64, element: &Element) {
         match element {
             Element::Block(block) => self.add(block.count),
@@ -254,7 +254,7 @@ impl Counting<'_> {
     }
 }
 
-impl Sink for Counting<'_> {
+impl ElementSink for Counting<'_> {
     fn element(&mut self, offset: u64, element: &Element) {
         match element {
             Element::Block(block) => return self.block(offset, block),

@@ -4,7 +4,7 @@ use tracewright_core::{Block, Element, Ended, MemorySpace};
 
 use crate::edges::{Edge, Edges};
 use crate::paths::Paths;
-use crate::{Branches, End, Graph, NodeId, Sink};
+use crate::{Branches, End, Graph, NodeId, ElementSink};
 
 /// A sink that counts how often each block ran and how it ended, and where indirect branches went, without
 /// constructing blocks.
@@ -144,7 +144,7 @@ impl Counts {
     }
 }
 
-impl Sink for Counts {
+impl ElementSink for Counts {
     fn element(&mut self, _: u64, element: &Element) {
         match element {
             Element::Block(block) => *self.profile.blocks.entry((*block, self.space)).or_default() += 1,

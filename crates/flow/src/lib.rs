@@ -6,7 +6,7 @@
 //! A [`Walker`] has a program and a current address. A protocol decoder calls it with the outcomes of branches and
 //! with addresses, and it reports blocks to a [`Trail`]. A [`Runner`] does the same for traces that contain only
 //! conditional branches and uninferable jumps, such as RISC-V E-Trace. Both keep a [`Graph`]: each block that
-//! execution reaches is found once, and linked to the blocks that follow it. [`Counts`] is a [`Sink`] that counts
+//! execution reaches is found once, and linked to the blocks that follow it. [`Counts`] is a [`ElementSink`] that counts
 //! blocks by graph node, which is faster than emitting them.
 //!
 //! ```
@@ -71,5 +71,5 @@ pub use paths::{Branches, End};
 pub use return_stack::ReturnStack;
 pub use runner::{Goal, Inferred, Reached, Returns, Runner};
 pub use scan::pair_target;
-pub use sink::Sink;
+pub use sink::ElementSink;
 pub use walker::{Rules, Snapshot, Stuck, Trail, Walker};

@@ -7,7 +7,7 @@ use tracewright_isa::riscv;
 use crate::leaps::{Known, Leaps};
 use crate::scan::instruction;
 use crate::strides::{self, Step, Strides};
-use crate::{Calls, Graph, Instructions, Leap, NodeId, Sink, Stop};
+use crate::{Calls, Graph, Instructions, Leap, NodeId, ElementSink, Stop};
 
 /// A follower of execution with a table that has a row for each block: every branch or jump is one lookup.
 ///
@@ -184,14 +184,14 @@ impl<'i> Runner<'i> {
 
     /// Empties the graph if it has become too large, and updates `here` to its new number.
     #[inline]
-    pub fn make_room(&mut self, here: &mut NodeId, sink: &mut impl Sink) {
+    pub fn make_room(&mut self, here: &mut NodeId, sink: &mut impl ElementSink) {
         if self.graph.len() > MAX_NODES {
             self.forget_nodes(here, sink);
         }
     }
 
     #[cold]
-    fn forget_nodes(&mut self, here: &mut NodeId, sink: &mut impl Sink) {
+    fn forget_nodes(&mut self, here: &mut NodeId, sink: &mut impl ElementSink) {
         sink.forget(&self.graph);
         let start = here.is_some().then(|| self.graph.node(*here).start());
         let start_of = |node: NodeId| node.is_some().then(|| self.graph.node(node).start());
@@ -219,7 +219,7 @@ impl<'i> Runner<'i> {
         bits: u32,
         count: u32,
         offset: u64,
-        sink: &mut impl Sink,
+        sink: &mut impl ElementSink,
     ) -> Result<NodeId, (Reached, u32)> {
         if self.rules.returns {
             self.follow_bits::<true, _>(here, bits, count, offset, sink)
@@ -229,7 +229,7 @@ impl<'i> Runner<'i> {
     }
 
     #[inline(always)]
-    fn follow_bits<const RETURNS: bool, S: Sink>(
+    fn follow_bits<const RETURNS: bool, S: ElementSink>(
         &mut self,
         mut here: NodeId,
         mut bits: u32,
@@ -317,7 +317,7 @@ impl<'i> Runner<'i> {
     /// Runs to the target of the indirect jump in a packet, if the same packet was [seen](Self::see_leap) at the same
     /// place before. Returns the node at the target and its address. Otherwise does nothing.
     #[inline(always)]
-    pub fn leap(&mut self, leap: &Leap, offset: u64, sink: &mut impl Sink) -> Option<(NodeId, u64)> {
+    pub fn leap(&mut self, leap: &Leap, offset: u64, sink: &mut impl ElementSink) -> Option<(NodeId, u64)> {
         let Known::Steps(steps, target, to) = self.leaps.get(leap) else { return None };
         let mut from = leap.here;
         for step in steps {
@@ -391,14 +391,14 @@ impl<'i> Runner<'i> {
     ///
     /// # Errors
     /// Returns where execution went instead of the next branch, or the branch at which the sink was
-    /// [full](Sink::is_full).
+    /// [full](ElementSink::is_full).
     #[inline(always)]
     pub fn follow_with(
         &mut self,
         mut here: NodeId,
         mut count: u64,
         offset: u64,
-        sink: &mut impl Sink,
+        sink: &mut impl ElementSink,
         mut taken: impl FnMut(u64) -> bool,
     ) -> Result<NodeId, Reached> {
         let mut jumps = 0;
@@ -445,7 +445,7 @@ impl<'i> Runner<'i> {
         goal: &Goal,
         mut passed: u32,
         offset: u64,
-        sink: &mut impl Sink,
+        sink: &mut impl ElementSink,
     ) -> Reached {
         let mut jumps = 0;
         loop {
@@ -475,7 +475,7 @@ impl<'i> Runner<'i> {
 
     /// Handles a return whose target is in the trace.
     #[cold]
-    fn explicit_return(&mut self, here: NodeId, goal: &Goal, offset: u64, sink: &mut impl Sink) -> Reached {
+    fn explicit_return(&mut self, here: NodeId, goal: &Goal, offset: u64, sink: &mut impl ElementSink) -> Reached {
         let calls = self.calls.clone();
         let popped = self.calls.pop();
         if let (Returns::Depth { .. }, Some(NodeId::NONE)) = (goal.returns, popped) {
@@ -632,7 +632,7 @@ impl<'i> Runner<'i> {
 
     /// Returns the node after `here`, which ends with anything but a branch.
     #[inline(always)]
-    fn jump<S: Sink>(
+    fn jump<S: ElementSink>(
         &mut self,
         here: NodeId,
         row: Row,
@@ -681,7 +681,7 @@ impl<'i> Runner<'i> {
 
     /// Counts the target of an inferred return, for sinks that count by node. Others see the next block.
     #[inline(always)]
-    fn returned<S: Sink>(&mut self, from: NodeId, to: NodeId) -> NodeId {
+    fn returned<S: ElementSink>(&mut self, from: NodeId, to: NodeId) -> NodeId {
         if S::FOLLOWS {
             self.graph.went(from, to);
         }
@@ -743,7 +743,7 @@ impl<'i> Runner<'i> {
 /// A sink that discards everything.
 struct Nobody;
 
-impl Sink for Nobody {
+impl ElementSink for Nobody {
     fn element(&mut self, _: u64, _: &tracewright_core::Element) {}
 
     #[inline(always)]

@@ -6,7 +6,7 @@ use crate::{Branches, End, Graph, NodeId};
 ///
 /// A closure over elements is a sink. A sink that only counts can do so by graph node, without blocks being
 /// constructed.
-pub trait Sink {
+pub trait ElementSink {
     /// Accepts any element, including blocks unless [`block`](Self::block) or [`node`](Self::node) accept them.
     fn element(&mut self, offset: u64, element: &Element);
 
@@ -50,7 +50,7 @@ pub trait Sink {
     fn forget(&mut self, _graph: &Graph<'_>) {}
 }
 
-impl<F: FnMut(u64, &Element)> Sink for F {
+impl<F: FnMut(u64, &Element)> ElementSink for F {
     fn element(&mut self, offset: u64, element: &Element) {
         self(offset, element);
     }

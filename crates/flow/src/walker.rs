@@ -43,12 +43,12 @@ pub trait Trail {
     fn node(&mut self, graph: &Graph<'_>, id: NodeId, taken: bool);
     /// Accepts a part of a node that was passed.
     fn block(&mut self, block: &Block);
-    /// Counts several branches at once. See [`Sink::follow`](crate::Sink::follow).
+    /// Counts several branches at once. See [`ElementSink::follow`](crate::ElementSink::follow).
     #[inline(always)]
     fn follow(&mut self, _start: NodeId, _code: u32) -> Option<End> {
         None
     }
-    /// Learns a path. See [`Sink::learn`](crate::Sink::learn).
+    /// Learns a path. See [`ElementSink::learn`](crate::ElementSink::learn).
     #[inline(always)]
     fn learn(&mut self, _graph: &Graph<'_>, _start: NodeId, _code: u32, _branches: Branches, _end: End) {}
     /// Prepares for the graph being emptied.

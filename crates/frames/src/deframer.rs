@@ -2,7 +2,7 @@ use core::slice;
 
 use tracewright_core::TraceId;
 
-use crate::Sink;
+use crate::FrameSink;
 use crate::assembler::{Assembler, Step};
 use crate::block::{Block, Segment};
 use crate::delivery::Delivery;
@@ -12,7 +12,7 @@ use crate::fsync::FSYNC;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
     /// Every 16 bytes are a frame, as in trace buffers in memory (ETB, ETR). FSYNCs that fill whole frames are a
-    /// barrier: see [`Sink::reset`].
+    /// barrier: see [`FrameSink::reset`].
     Aligned,
     /// Any number of FSYNCs (`FF FF FF 7F`) may be between frames, as a trace port (TPIU) sends them. All bytes
     /// before the first FSYNC are lost.
@@ -58,7 +58,7 @@ impl Deframer {
     }
 
     /// Accepts the next bytes of the stream.
-    pub fn feed<S: Sink>(&mut self, mut bytes: &[u8], sink: &mut S) {
+    pub fn feed<S: FrameSink>(&mut self, mut bytes: &[u8], sink: &mut S) {
         while let Some((&byte, rest)) = bytes.split_first() {
             if self.assembler.between_frames() {
                 let passed = self.pass(bytes, sink);
@@ -77,7 +77,7 @@ impl Deframer {
     }
 
     /// Ends the stream and reports pending losses. Bytes fed afterwards begin a new stream at the next offset.
-    pub fn finish<S: Sink>(&mut self, sink: &mut S) {
+    pub fn finish<S: FrameSink>(&mut self, sink: &mut S) {
         loop {
             let step = self.assembler.finish(self.offset);
             self.step(step, sink);
@@ -114,7 +114,7 @@ impl Deframer {
 
     /// Accepts an FSYNC or a block of whole frames without syncs inside: the fast path. Returns the number of bytes
     /// accepted, or 0 if there is neither.
-    fn pass<S: Sink>(&mut self, bytes: &[u8], sink: &mut S) -> usize {
+    fn pass<S: FrameSink>(&mut self, bytes: &[u8], sink: &mut S) -> usize {
         if self.format != Format::Aligned && bytes.starts_with(&FSYNC) {
             return FSYNC.len();
         }
@@ -122,7 +122,7 @@ impl Deframer {
         16 * self.block.split(bytes.as_chunks().0, self.offset, &mut self.source, emit)
     }
 
-    fn step<S: Sink>(&mut self, step: Step, sink: &mut S) {
+    fn step<S: FrameSink>(&mut self, step: Step, sink: &mut S) {
         match step {
             Step::More => {}
             Step::Frame => self.frame(sink),
@@ -139,7 +139,7 @@ impl Deframer {
     }
 
     /// Splits the frame that the assembler has completed.
-    fn frame<S: Sink>(&mut self, sink: &mut S) {
+    fn frame<S: FrameSink>(&mut self, sink: &mut S) {
         let frame = self.assembler.frame();
         if let (Some(offset), Some(bytes)) = (frame.offset(), frame.complete()) {
             let frames = slice::from_ref(bytes);

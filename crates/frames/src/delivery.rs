@@ -1,7 +1,7 @@
 use tracewright_core::TraceId;
 
 use crate::block::Segment;
-use crate::{Lost, LostReason, Run, Sink};
+use crate::{Lost, LostReason, Run, FrameSink};
 
 /// The way from segments to the sink. It drops padding, and joins losses so that each is reported once.
 #[derive(Clone, Debug, Default)]
@@ -20,7 +20,7 @@ impl Delivery {
     }
 
     /// Passes a segment on.
-    pub(crate) fn segment<S: Sink>(&mut self, segment: &Segment<'_>, sink: &mut S) {
+    pub(crate) fn segment<S: FrameSink>(&mut self, segment: &Segment<'_>, sink: &mut S) {
         let &Segment { source, offset, lane, slip, bytes } = segment;
         if bytes.is_empty() {
             return;
@@ -42,7 +42,7 @@ impl Delivery {
 
     /// Adds a loss to the pending one, or makes it the pending one.
     #[cold]
-    pub(crate) fn lose<S: Sink>(&mut self, lost: Lost, sink: &mut S) {
+    pub(crate) fn lose<S: FrameSink>(&mut self, lost: Lost, sink: &mut S) {
         // Data without a source may have auxiliary bytes and syncs in between. Other losses have no holes.
         match &mut self.pending {
             Some(pending)
@@ -60,7 +60,7 @@ impl Delivery {
     }
 
     /// Reports the pending loss.
-    pub(crate) fn flush<S: Sink>(&mut self, sink: &mut S) {
+    pub(crate) fn flush<S: FrameSink>(&mut self, sink: &mut S) {
         if let Some(lost) = self.pending.take() {
             sink.lost(lost);
         }

@@ -3,9 +3,9 @@ use core::mem;
 
 use tracewright_core::TraceId;
 
-use crate::{Lost, OffsetMap, Run, Sink};
+use crate::{Lost, OffsetMap, Run, FrameSink};
 
-/// A [`Sink`] that collects the bytes of each source in one contiguous buffer.
+/// A [`FrameSink`] that collects the bytes of each source in one contiguous buffer.
 ///
 /// Feed some input, read or [swap](Self::swap) out the streams, [clear](Self::clear), and repeat. Buffers are reused,
 /// and memory is bounded by what is fed between two clears.
@@ -29,9 +29,9 @@ pub struct Stream {
 /// own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Break {
-    /// Bytes were lost. See [`Sink::lost`].
+    /// Bytes were lost. See [`FrameSink::lost`].
     Lost(Lost),
-    /// A barrier at this offset. See [`Sink::reset`].
+    /// A barrier at this offset. See [`FrameSink::reset`].
     Reset(u64),
 }
 
@@ -84,7 +84,7 @@ impl Stream {
     }
 }
 
-impl Sink for Demux {
+impl FrameSink for Demux {
     fn data(&mut self, run: Run, bytes: &[u8]) {
         if let Some(stream) = self.streams.get_mut(usize::from(run.id.get())) {
             stream.bytes.extend_from_slice(bytes);

@@ -1,4 +1,4 @@
-use crate::{Deframer, Sink};
+use crate::{Deframer, FrameSink};
 
 /// Size of a block in bytes.
 const BLOCK: u64 = 512;
@@ -23,7 +23,7 @@ impl DstreamBlocks {
     }
 
     /// Accepts the next bytes of the capture. At its end, finish only the deframer.
-    pub fn feed<S: Sink>(&mut self, mut bytes: &[u8], deframer: &mut Deframer, sink: &mut S) {
+    pub fn feed<S: FrameSink>(&mut self, mut bytes: &[u8], deframer: &mut Deframer, sink: &mut S) {
         while !bytes.is_empty() {
             let is_payload = self.at < PAYLOAD;
             let end = if is_payload { PAYLOAD } else { BLOCK };

@@ -1,7 +1,7 @@
 //! CoreSight formatter frames: decoding and encoding.
 //!
 //! A CoreSight trace sink (ETB, ETR, TPIU) merges the bytes of several trace sources into one stream of 16-byte
-//! frames. A [`Deframer`] splits such a stream: it accepts bytes in chunks of any size, and reports to a [`Sink`] the
+//! frames. A [`Deframer`] splits such a stream: it accepts bytes in chunks of any size, and reports to a [`FrameSink`] the
 //! bytes of each source with their file offsets, and what was lost. A [`Framer`] does the reverse.
 //!
 //! * [`Demux`] is a sink that collects the bytes of each source.
@@ -59,4 +59,4 @@ pub use framer::{Framer, Options, ReservedId};
 pub use lost::{Lost, LostReason};
 pub use offset_map::OffsetMap;
 pub use run::Run;
-pub use sink::Sink;
+pub use sink::FrameSink;

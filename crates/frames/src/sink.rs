@@ -1,7 +1,7 @@
 use crate::{Lost, Run};
 
 /// A consumer of what a [`Deframer`](crate::Deframer) decodes, in the order of the file.
-pub trait Sink {
+pub trait FrameSink {
     /// Accepts consecutive bytes of one source, never empty and never of the null source.
     ///
     /// The split of a long run into calls depends on that of the input. The bytes, their sources and their offsets do

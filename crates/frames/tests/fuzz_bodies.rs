@@ -1,7 +1,7 @@
 //! Fuzz bodies as plain functions, each run here on some thousands of random inputs.
 
 use tracewright_core::TraceId;
-use tracewright_frames::{Deframer, DstreamBlocks, Format, Framer, Lost, Options, Run, Sink};
+use tracewright_frames::{Deframer, DstreamBlocks, Format, Framer, Lost, Options, Run, FrameSink};
 use tracewright_testkit::Rng;
 
 /// A sink that checks the events against the input, and keeps what must not depend on chunking.
@@ -15,7 +15,7 @@ struct Checker<'a> {
     resets: Vec<u64>,
 }
 
-impl Sink for Checker<'_> {
+impl FrameSink for Checker<'_> {
     fn data(&mut self, run: Run, bytes: &[u8]) {
         assert!(!bytes.is_empty() && run.lane < 15 && run.id != TraceId::NULL);
         for (i, &byte) in (0..).zip(bytes) {
@@ -103,7 +103,7 @@ pub fn frame(data: &[u8]) {
 
 struct Collector(Vec<Vec<u8>>);
 
-impl Sink for Collector {
+impl FrameSink for Collector {
     fn data(&mut self, run: Run, bytes: &[u8]) {
         self.0[usize::from(run.id.get())].extend(bytes);
     }

@@ -17,7 +17,7 @@ use std::time::Instant;
 use tracewright_core::Block;
 use tracewright_hart::log::csv;
 use tracewright_hart::log::own::{Reader, Writer};
-use tracewright_hart::{Access, Blocks, Sink};
+use tracewright_hart::{Access, Blocks, HartSink};
 use tracewright_isa::riscv::{AccessKind, Xlen, decode};
 
 /// Reports in few large pieces, so that replaying them costs next to nothing.
@@ -29,7 +29,7 @@ struct Run {
     instructions: u64,
 }
 
-impl Sink for Run {
+impl HartSink for Run {
     const ACCESSES: bool = true;
     const INSTRUCTIONS: bool = true;
 
@@ -49,7 +49,7 @@ impl Sink for Run {
 
 impl Run {
     #[inline(always)]
-    fn tell<S: Sink>(&self, sink: &mut S) {
+    fn tell<S: HartSink>(&self, sink: &mut S) {
         let (mut bits, mut accesses) = (0, 0);
         for (block, bits_end, accesses_end) in &self.blocks {
             if S::INSTRUCTIONS {
@@ -69,7 +69,7 @@ impl Run {
 #[derive(Default)]
 struct Count<const ALL: bool>(u64);
 
-impl<const ALL: bool> Sink for Count<ALL> {
+impl<const ALL: bool> HartSink for Count<ALL> {
     const ACCESSES: bool = ALL;
     const INSTRUCTIONS: bool = ALL;
 

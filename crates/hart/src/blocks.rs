@@ -2,7 +2,7 @@ use tracewright_core::{Block, Class, Ended, Isa};
 use tracewright_isa::riscv::{Xlen, decode};
 
 use crate::retired::Retired;
-use crate::sink::{Access, Privilege, Sink, Trap};
+use crate::sink::{Access, Privilege, HartSink, Trap};
 
 /// Makes blocks of single instructions and passes them to a sink, as the machine that ran them would have.
 ///
@@ -38,7 +38,7 @@ struct Run {
     bits: u32,
 }
 
-impl<S: Sink> Blocks<S> {
+impl<S: HartSink> Blocks<S> {
     /// Creates a converter that passes blocks to `sink`.
     pub fn new(xlen: Xlen, sink: S) -> Self {
         Self { sink, xlen, run: None, trap: None, privilege: None, cycles: Vec::new() }

@@ -7,7 +7,7 @@ use crate::access::{load, load_to_store, store};
 use crate::cache::Ready;
 use crate::machine::{Exception, Machine, cause};
 use crate::state::Core;
-use crate::{Access, Sink, csr, float, integer};
+use crate::{Access, HartSink, csr, float, integer};
 
 /// Continuation after a piece.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ pub(crate) struct Part<'a> {
 /// # Errors
 /// Returns the exception, and how many instructions retired before it.
 #[inline(always)]
-pub(crate) fn execute<M: Machine, S: Sink>(
+pub(crate) fn execute<M: Machine, S: HartSink>(
     core: &mut Core,
     machine: &mut M,
     part: Part<'_>,

@@ -7,7 +7,7 @@ use crate::cache::{Cache, NONE, Piece};
 use crate::execute::{Next, Part, execute};
 use crate::machine::{Exception, Machine, Served, Stop};
 use crate::state::Core;
-use crate::{Privilege, Sink, Trap};
+use crate::{Privilege, HartSink, Trap};
 
 /// Number of instructions between checks for a requested stop.
 const LOOK: u64 = 1 << 20;
@@ -66,14 +66,14 @@ impl<M: Machine> Hart<M> {
 
     /// Runs until the machine stops, or until `limit` instructions have retired since the hart was created. The sink
     /// has received everything that retired when this returns.
-    pub fn run<S: Sink>(&mut self, limit: u64, sink: &mut S) -> Stop {
+    pub fn run<S: HartSink>(&mut self, limit: u64, sink: &mut S) -> Stop {
         self.started = (self.core.pc, 0);
         let stop = self.run_on(limit, sink);
         self.cut(sink);
         stop
     }
 
-    fn run_on<S: Sink>(&mut self, limit: u64, sink: &mut S) -> Stop {
+    fn run_on<S: HartSink>(&mut self, limit: u64, sink: &mut S) -> Stop {
         self.tell_context(sink);
         // The next piece, if it is known without a lookup, and how many of its instructions are done.
         let (mut id, mut from) = (NONE, 0);
@@ -193,7 +193,7 @@ impl<M: Machine> Hart<M> {
 
     /// Handles an exception raised after `done` instructions of a piece.
     #[cold]
-    fn broken<S: Sink>(
+    fn broken<S: HartSink>(
         &mut self,
         block: &Block,
         first: usize,
@@ -207,7 +207,7 @@ impl<M: Machine> Hart<M> {
     }
 
     /// Retires `count` instructions, none of which ends a block.
-    fn retire<S: Sink>(&mut self, first: usize, count: usize, sink: &mut S) {
+    fn retire<S: HartSink>(&mut self, first: usize, count: usize, sink: &mut S) {
         let bits = &self.caches[self.space].bits[first..first + count];
         if let Some(last) = bits.last() {
             self.last_len = if last & 3 == 3 { 4 } else { 2 };
@@ -220,7 +220,7 @@ impl<M: Machine> Hart<M> {
     }
 
     /// Emits what retired of a block that does not reach its end.
-    fn cut<S: Sink>(&mut self, sink: &mut S) {
+    fn cut<S: HartSink>(&mut self, sink: &mut S) {
         let (start, count) = self.started;
         let end = self.core.pc;
         if count > 0 {
@@ -233,7 +233,7 @@ impl<M: Machine> Hart<M> {
 
     /// Handles an exception raised by the instruction at `core.pc`.
     #[cold]
-    fn exception<S: Sink>(&mut self, exception: Exception, sink: &mut S) -> Result<(), Stop> {
+    fn exception<S: HartSink>(&mut self, exception: Exception, sink: &mut S) -> Result<(), Stop> {
         self.cut(sink);
         self.check_progress()?;
         let pc = self.core.pc;
@@ -272,7 +272,7 @@ impl<M: Machine> Hart<M> {
 
     /// Polls the machine. Returns whether an interrupt was taken.
     #[cold]
-    fn poll<S: Sink>(&mut self, sink: &mut S) -> Result<bool, Stop> {
+    fn poll<S: HartSink>(&mut self, sink: &mut S) -> Result<bool, Stop> {
         let pc = self.core.pc;
         let Some(cause) = self.machine.poll(&mut self.core)? else { return Ok(false) };
         let next = std::mem::replace(&mut self.core.pc, pc);
@@ -284,7 +284,7 @@ impl<M: Machine> Hart<M> {
         Ok(true)
     }
 
-    fn tell_context<S: Sink>(&mut self, sink: &mut S) {
+    fn tell_context<S: HartSink>(&mut self, sink: &mut S) {
         let privilege = self.machine.privilege();
         self.space = privilege as usize;
         if self.told_privilege != Some(privilege) {

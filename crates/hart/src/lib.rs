@@ -1,6 +1,6 @@
 //! A RISC-V machine that runs real programs and reports every instruction that retires.
 //!
-//! Input is an ELF file or a log of another simulator; output is a stream of retired blocks for a [`Sink`]. A [`Hart`] executes
+//! Input is an ELF file or a log of another simulator; output is a stream of retired blocks for a [`HartSink`]. A [`Hart`] executes
 //! in a [`Machine`], its environment: [`linux`] for one user-mode program, or [`bare`] without an operating system. What the sink
 //! does not ask for (memory accesses, instruction bits, cycles) is not computed. [`timing`] adds cycles from a model of a core,
 //! [`Controlled`] keeps only the part that trace control selects, and [`log`] writes and reads executions.
@@ -8,12 +8,12 @@
 //! ```no_run
 //! use tracewright_core::Block;
 //! use tracewright_hart::linux::{Linux, Options, Streams};
-//! use tracewright_hart::{Hart, Sink};
+//! use tracewright_hart::{Hart, HartSink};
 //!
 //! /// Counts blocks.
 //! struct Count(u64);
 //!
-//! impl Sink for Count {
+//! impl HartSink for Count {
 //!     fn block(&mut self, _: &Block) {
 //!         self.0 += 1;
 //!     }
@@ -62,6 +62,6 @@ pub use hart::Hart;
 pub use machine::{Exception, Machine, Served, Stop, cause};
 pub use memory::Memory;
 pub use retired::{Retired, Retirements};
-pub use sink::{Access, Privilege, Sink, Trap};
+pub use sink::{Access, Privilege, HartSink, Trap};
 pub use state::{Core, X0_SINK};
 pub use tlb::Tlb;

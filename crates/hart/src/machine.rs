@@ -73,7 +73,7 @@ pub trait Machine {
     /// Returns the current privilege.
     fn privilege(&self) -> Privilege;
 
-    /// Returns the current context; see [`Sink::context`](crate::Sink::context).
+    /// Returns the current context; see [`HartSink::context`](crate::HartSink::context).
     fn context(&self) -> u64 {
         0
     }

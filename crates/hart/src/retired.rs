@@ -1,7 +1,7 @@
 use tracewright_core::Block;
 use tracewright_isa::riscv::len;
 
-use crate::sink::{Access, Privilege, Sink, Trap};
+use crate::sink::{Access, Privilege, HartSink, Trap};
 
 /// A retired instruction or a trap, as a line of a simulator's log describes it.
 ///
@@ -91,7 +91,7 @@ impl<F: FnMut(&Retired)> Retirements<F> {
     }
 }
 
-impl<F: FnMut(&Retired)> Sink for Retirements<F> {
+impl<F: FnMut(&Retired)> HartSink for Retirements<F> {
     const ACCESSES: bool = true;
     const INSTRUCTIONS: bool = true;
     const CYCLES: bool = true;

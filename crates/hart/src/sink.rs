@@ -5,7 +5,7 @@ use tracewright_isa::riscv::AccessKind;
 ///
 /// The calls for each block come in this order: accesses and instructions as they retire, then their cycles, the block,
 /// and the trap that ended it early, if any.
-pub trait Sink {
+pub trait HartSink {
     /// Set if [`access`](Self::access) is to be called.
     const ACCESSES: bool = false;
     /// Set if [`data`](Self::data) is to be called.
@@ -51,7 +51,7 @@ pub trait Sink {
 }
 
 /// Forwards everything.
-impl<S: Sink> Sink for &mut S {
+impl<S: HartSink> HartSink for &mut S {
     const ACCESSES: bool = S::ACCESSES;
     const DATA: bool = S::DATA;
     const INSTRUCTIONS: bool = S::INSTRUCTIONS;
@@ -159,6 +159,6 @@ impl Privilege {
     }
 }
 
-impl Sink for () {
+impl HartSink for () {
     fn block(&mut self, _: &Block) {}
 }

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use tracewright_core::{Block, Class, Ended, Isa};
 use tracewright_hart::log::own::{MAGIC, Reader, VERSION, Writer};
 use tracewright_hart::log::{csv, detect, qemu, rvfi, spike};
-use tracewright_hart::{Access, Blocks, Retired, Sink, Trap};
+use tracewright_hart::{Access, Blocks, Retired, HartSink, Trap};
 use tracewright_isa::riscv::{AccessKind, Xlen};
 use tracewright_testkit::Rng;
 
@@ -66,7 +66,7 @@ pub fn logs(data: &[u8]) {
 #[derive(Debug, Default)]
 struct Count(u64);
 
-impl Sink for Count {
+impl HartSink for Count {
     const ACCESSES: bool = true;
     const INSTRUCTIONS: bool = true;
     const CYCLES: bool = true;

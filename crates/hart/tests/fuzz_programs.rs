@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use tracewright_core::{Block, DataAccess, DataKind, Ended};
 use tracewright_hart::bare::{self, Bare};
-use tracewright_hart::{Access, Core, Hart, Machine, Sink, Stop, Trap};
+use tracewright_hart::{Access, Core, Hart, Machine, HartSink, Stop, Trap};
 use tracewright_isa::riscv::{AccessKind, Xlen, decode};
 use tracewright_testkit::{Rng, Scratch};
 
@@ -83,7 +83,7 @@ impl Check {
     }
 }
 
-impl Sink for Check {
+impl HartSink for Check {
     const ACCESSES: bool = true;
     const DATA: bool = true;
     const INSTRUCTIONS: bool = true;

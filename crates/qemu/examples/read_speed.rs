@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use tracewright_core::Block;
-use tracewright_hart::Sink;
+use tracewright_hart::HartSink;
 use tracewright_qemu::read::Log;
 
 /// Counts, so that nothing can be optimised away.
@@ -15,7 +15,7 @@ struct Count<const INSTRUCTIONS: bool> {
     sum: u64,
 }
 
-impl<const INSTRUCTIONS: bool> Sink for Count<INSTRUCTIONS> {
+impl<const INSTRUCTIONS: bool> HartSink for Count<INSTRUCTIONS> {
     const INSTRUCTIONS: bool = INSTRUCTIONS;
 
     #[inline]
@@ -30,7 +30,7 @@ impl<const INSTRUCTIONS: bool> Sink for Count<INSTRUCTIONS> {
     }
 }
 
-fn measure<S: Sink + Default>(log: &mut Log, rounds: u32, name: &str, blocks: impl Fn(&S) -> u64) {
+fn measure<S: HartSink + Default>(log: &mut Log, rounds: u32, name: &str, blocks: impl Fn(&S) -> u64) {
     let mut best = f64::MAX;
     let mut count = 0;
     for _ in 0..rounds {

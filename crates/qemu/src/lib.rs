@@ -1,17 +1,17 @@
 //! Records what a Linux program executes under stock QEMU, and reads the recording.
 //!
 //! QEMU loads the [`plugin`], which writes a retirement log while the program runs. [`read`] converts the log to blocks,
-//! traps and accesses for a [`Sink`](tracewright_hart::Sink), thread by thread, from a file or while it is written.
+//! traps and accesses for a [`HartSink`](tracewright_hart::HartSink), thread by thread, from a file or while it is written.
 //!
 //! ```no_run
 //! use tracewright_core::Block;
-//! use tracewright_hart::Sink;
+//! use tracewright_hart::HartSink;
 //! use tracewright_qemu::read::Log;
 //!
 //! /// Counts instructions.
 //! struct Count(u64);
 //!
-//! impl Sink for Count {
+//! impl HartSink for Count {
 //!     fn block(&mut self, block: &Block) {
 //!         self.0 += u64::from(block.count);
 //!     }

@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use tracewright_core::{Block, Ended, Isa};
-use tracewright_hart::{Access, Sink, Trap};
+use tracewright_hart::{Access, HartSink, Trap};
 use tracewright_qemu::format::{
     ChunkHeader, ChunkKind, ChunkState, Counted, Header, OUTCOMES, Record, Target, TranslationRecord, Word,
     checksum,
@@ -29,7 +29,7 @@ impl<const ALL: bool> Sum<ALL> {
     }
 }
 
-impl<const ALL: bool> Sink for Sum<ALL> {
+impl<const ALL: bool> HartSink for Sum<ALL> {
     const ACCESSES: bool = ALL;
     const INSTRUCTIONS: bool = ALL;
 

@@ -7,7 +7,7 @@ mod qualified;
 mod tests;
 
 use tracewright_core::control::{self, Control, Plan, Problem};
-use tracewright_hart::{Controlled, Sink};
+use tracewright_hart::{Controlled, HartSink};
 use tracewright_image::Image;
 
 pub use self::events::EventList;
@@ -60,7 +60,7 @@ impl ControlRequest {
     }
 
     /// Returns a sink that hands on to `inner` what qualifies.
-    pub fn controlled<S: Sink>(&self, plan: &Plan, inner: S) -> Controlled<S> {
+    pub fn controlled<S: HartSink>(&self, plan: &Plan, inner: S) -> Controlled<S> {
         Controlled::new(Control::new(plan.clone()), inner).with_events(self.events.events())
     }
 

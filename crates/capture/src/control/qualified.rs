@@ -1,6 +1,6 @@
 //! What trace control came to.
 
-use tracewright_hart::{Controlled, Sink};
+use tracewright_hart::{Controlled, HartSink};
 
 use super::ControlRequest;
 use crate::Remark;
@@ -19,7 +19,7 @@ pub struct Qualified {
 
 impl Qualified {
     /// Returns what qualified of one thread so far.
-    pub fn of<S: Sink>(controlled: &Controlled<S>) -> Self {
+    pub fn of<S: HartSink>(controlled: &Controlled<S>) -> Self {
         let control = controlled.control();
         Self {
             seen: control.seen(),

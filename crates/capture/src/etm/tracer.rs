@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tracewright_core::{Block, Class, Context, Element, Ended, Exception, Isa, TraceId, TraceOn};
 use tracewright_etm::encode::Encoder;
 use tracewright_etm::packet::EmitError;
-use tracewright_hart::{Sink, Trap};
+use tracewright_hart::{HartSink, Trap};
 
 use super::output::Output;
 use super::port::Watched;
@@ -234,7 +234,7 @@ impl Tracer {
     }
 }
 
-impl Sink for Tracer {
+impl HartSink for Tracer {
     #[inline]
     fn block(&mut self, block: &Block) {
         if block.ended == Ended::Cut && block.class.is_branch() {

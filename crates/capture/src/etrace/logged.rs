@@ -4,7 +4,7 @@ use std::io::Write;
 
 use tracewright_core::{Block, Class, Ended, Isa};
 use tracewright_etrace::{Params, data};
-use tracewright_hart::{Access, Privilege, Sink, Trap};
+use tracewright_hart::{Access, Privilege, HartSink, Trap};
 use tracewright_isa::riscv::{Instruction, Xlen, decode};
 use tracewright_qemu::format::Header;
 
@@ -93,7 +93,7 @@ impl<W: Write> Logged<W> {
     }
 }
 
-impl<W: Write> Sink for Logged<W> {
+impl<W: Write> HartSink for Logged<W> {
     const ACCESSES: bool = true;
     const INSTRUCTIONS: bool = true;
 

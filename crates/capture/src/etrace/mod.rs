@@ -1,6 +1,6 @@
 //! E-Trace captures, made out of what harts and threads execute.
 //!
-//! [`Etrace`] makes capture folders. A [`Tracer`] alone takes what a hart executes, as a [`Sink`](tracewright_hart::Sink), and writes the trace
+//! [`Etrace`] makes capture folders. A [`Tracer`] alone takes what a hart executes, as a [`HartSink`](tracewright_hart::HartSink), and writes the trace
 //! to anything. [`Settings`] has every parameter and option of the encoder by its name.
 
 mod accesses;

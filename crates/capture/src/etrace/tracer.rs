@@ -9,7 +9,7 @@ use tracewright_etrace::encode::{BlockEncoder, Encoder};
 use tracewright_etrace::ingress::{Entry, Executed};
 use tracewright_etrace::packet::{NoPayload, Packet, Support};
 use tracewright_etrace::stream::Writer;
-use tracewright_hart::{Privilege, Sink, Trap};
+use tracewright_hart::{Privilege, HartSink, Trap};
 
 use super::delta::{Delta, DeltaTraced, synchronises};
 use super::handlers::TrapTargets;
@@ -360,7 +360,7 @@ impl<W: Write> Out<W> {
     }
 }
 
-impl<W: Write> Sink for Tracer<W> {
+impl<W: Write> HartSink for Tracer<W> {
     const CYCLES: bool = true;
     const INSTRUCTIONS: bool = true;
 
@@ -432,7 +432,7 @@ impl<W: Write> Sink for Tracer<W> {
 /// A tracer that does not ask for instructions: whoever tells what was executed has the code.
 pub struct WithoutCode<W>(pub Tracer<W>);
 
-impl<W: Write> Sink for WithoutCode<W> {
+impl<W: Write> HartSink for WithoutCode<W> {
     const CYCLES: bool = true;
 
     #[inline(always)]
@@ -446,7 +446,7 @@ impl<W: Write> Sink for WithoutCode<W> {
 /// A tracer that asks for data.
 pub struct WithData<W>(pub Tracer<W>);
 
-impl<W: Write> Sink for WithData<W> {
+impl<W: Write> HartSink for WithData<W> {
     const CYCLES: bool = true;
     const DATA: bool = true;
     const INSTRUCTIONS: bool = true;

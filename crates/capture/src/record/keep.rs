@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use tracewright_core::Block;
 use tracewright_hart::log::own::Writer;
-use tracewright_hart::{Access, Privilege, Retired, Retirements, Sink, Trap, cause};
+use tracewright_hart::{Access, Privilege, Retired, Retirements, HartSink, Trap, cause};
 use tracewright_isa::riscv::{AccessKind, Xlen, decode};
 
 use crate::Error;
@@ -180,7 +180,7 @@ fn line(out: &mut impl Write, retired: &Retired, xlen: Xlen) -> io::Result<()> {
     }
 }
 
-impl Sink for Keep {
+impl HartSink for Keep {
     const ACCESSES: bool = true;
     const INSTRUCTIONS: bool = true;
     const CYCLES: bool = true;

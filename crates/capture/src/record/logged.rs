@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use tracewright_core::{Block, Isa};
-use tracewright_hart::Sink;
+use tracewright_hart::HartSink;
 use tracewright_image::Image;
 use tracewright_isa::riscv::{Xlen, len};
 
@@ -37,7 +37,7 @@ impl Code {
     }
 }
 
-impl Sink for Code {
+impl HartSink for Code {
     const INSTRUCTIONS: bool = true;
 
     fn instructions(&mut self, bits: &[u32]) {

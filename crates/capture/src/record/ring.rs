@@ -2,7 +2,7 @@
 
 use tracewright_core::control::Plan;
 use tracewright_core::{Block, DataAccess};
-use tracewright_hart::{Access, Controlled, Privilege, Sink, Trap};
+use tracewright_hart::{Access, Controlled, Privilege, HartSink, Trap};
 
 use crate::sink::TraceSink;
 use crate::{Remark, control};
@@ -39,7 +39,7 @@ pub(super) struct Ringed<'a, S> {
 #[derive(Default)]
 struct Hit(bool);
 
-impl Sink for Hit {
+impl HartSink for Hit {
     fn block(&mut self, _: &Block) {
         self.0 = true;
     }
@@ -92,7 +92,7 @@ impl<'a, S: TraceSink> Ringed<'a, S> {
     }
 }
 
-impl<S: TraceSink> Sink for Ringed<'_, S> {
+impl<S: TraceSink> HartSink for Ringed<'_, S> {
     const ACCESSES: bool = false;
     const DATA: bool = S::DATA;
     const INSTRUCTIONS: bool = true;

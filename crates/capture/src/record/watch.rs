@@ -1,7 +1,7 @@
 use std::collections::{HashMap, HashSet};
 
 use tracewright_core::{Block, Class, Ended, Isa};
-use tracewright_hart::{Sink, Trap, cause};
+use tracewright_hart::{HartSink, Trap, cause};
 
 /// Counts what is executed, remembers what was executed last, and tells the caller how far it is.
 pub struct Watch<'a> {
@@ -79,7 +79,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-impl Sink for Watch<'_> {
+impl HartSink for Watch<'_> {
     #[inline(always)]
     fn block(&mut self, block: &Block) {
         self.last[self.count as usize % LAST] = *block;

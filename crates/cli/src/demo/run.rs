@@ -8,7 +8,7 @@ use tracewright_capture::etrace::{Finished, Settings, Traced, Tracer, executed_c
 use tracewright_core::{Block, MemorySpace};
 use tracewright_hart::linux::{Linux, Options, Streams};
 use tracewright_hart::log::own::Writer;
-use tracewright_hart::{Hart, Sink, Stop, Trap};
+use tracewright_hart::{Hart, HartSink, Stop, Trap};
 use tracewright_image::{Bytes, Image};
 use tracewright_input::{EtraceSource, OutputFolder};
 use tracewright_isa::riscv::Xlen;
@@ -41,7 +41,7 @@ struct Watch {
     blocks: HashSet<Block>,
 }
 
-impl Sink for Watch {
+impl HartSink for Watch {
     fn block(&mut self, block: &Block) {
         self.blocks.insert(*block);
     }

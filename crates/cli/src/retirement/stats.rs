@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::json;
 use tracewright_core::Block;
 use tracewright_core::text::Printable;
-use tracewright_hart::{Sink, Trap};
+use tracewright_hart::{HartSink, Trap};
 use tracewright_qemu::read::{Log, Map, Totals};
 
 use super::open;
@@ -193,7 +193,7 @@ struct Count {
     traps: u64,
 }
 
-impl Sink for Count {
+impl HartSink for Count {
     #[inline]
     fn block(&mut self, block: &Block) {
         self.blocks += 1;

@@ -323,12 +323,12 @@ fn accesses_are_compared_where_both_have_them() {
 fn with_context(log: &[u8], context: u64) -> Vec<u8> {
     use tracewright_core::Block;
     use tracewright_hart::log::own::{Reader, Writer};
-    use tracewright_hart::{Privilege, Sink, Trap};
+    use tracewright_hart::{Privilege, HartSink, Trap};
     use tracewright_isa::riscv::Xlen;
 
     struct Other(Writer<Vec<u8>, false, false>, u64);
 
-    impl Sink for Other {
+    impl HartSink for Other {
         fn block(&mut self, block: &Block) {
             self.0.block(block);
         }

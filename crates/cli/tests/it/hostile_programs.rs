@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use tracewright_core::{Block, Class, Ended, Isa};
-use tracewright_hart::Sink;
+use tracewright_hart::HartSink;
 use tracewright_hart::log::own::Writer;
 use tracewright_isa::riscv::Xlen;
 use tracewright_testkit::{Scratch, captures_for, skip};

@@ -8,7 +8,7 @@ use crate::run::{good, stdout, text, tracewright, values};
 use recorded::{Recorded, record};
 use serde_json::Value;
 use tracewright_core::Block;
-use tracewright_hart::{Access, Sink};
+use tracewright_hart::{Access, HartSink};
 use tracewright_isa::riscv::{AccessKind, Instruction, Op, Xlen, decode};
 use tracewright_qemu::read::Log;
 use tracewright_testkit::qemu::{Guest, Program, Variant, build};
@@ -29,7 +29,7 @@ struct AllDid {
     accesses: Vec<Access>,
 }
 
-impl Sink for AllDid {
+impl HartSink for AllDid {
     const ACCESSES: bool = true;
     const INSTRUCTIONS: bool = true;
 

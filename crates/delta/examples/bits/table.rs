@@ -5,11 +5,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use tracewright_core::Block;
-use tracewright_delta::{Config, Decoder, Encoder, Lost, Off, Packing, Refused, Run, Sink, Span, Sync};
+use tracewright_delta::{Config, Decoder, Encoder, Lost, Off, Packing, Refused, Run, DeltaSink, Span, Sync};
 use tracewright_hart::bare::{self, Bare};
 use tracewright_hart::linux::{self, Linux, Streams};
 use tracewright_hart::timing::{self, Timed};
-use tracewright_hart::{Hart, Sink as HartSink};
+use tracewright_hart::{Hart, HartSink};
 
 /// A timing model, and the formats for its width.
 pub struct Model {
@@ -204,7 +204,7 @@ struct Total {
     lost: u64,
 }
 
-impl Sink for Total {
+impl DeltaSink for Total {
     fn sync(&mut self, _: u64, _: &Sync) {}
 
     fn run(&mut self, run: Run) {

@@ -6,7 +6,7 @@ use tracewright_core::{Exception, MemorySpace};
 use tracewright_etm::Params;
 use tracewright_etm::decode::{self, Snapshot};
 use tracewright_etm::packet::{self, AtomRun, Packet, Parser, Resync};
-use tracewright_flow::{Graph, Sink};
+use tracewright_flow::{Graph, ElementSink};
 use tracewright_image::{Image, Moment};
 use tracewright_input as input;
 
@@ -48,7 +48,7 @@ const KINDS: [Kind; packet::Kind::COUNT] = {
 /// A parser's sink that gives packets on.
 struct Through<'s, S>(&'s mut S);
 
-impl<S: PacketSink<Etm>> packet::Sink for Through<'_, S> {
+impl<S: PacketSink<Etm>> packet::EtmSink for Through<'_, S> {
     #[inline(always)]
     fn packet(&mut self, offset: u64, bytes: &[u8], packet: &Packet) {
         self.0.packet(offset, bytes, packet);
@@ -246,11 +246,11 @@ impl<'i> Decoder<'i> for decode::Decoder<'i> {
         self.resume(offset, moment);
     }
 
-    fn interrupt(&mut self, offset: u64, sink: &mut impl Sink) {
+    fn interrupt(&mut self, offset: u64, sink: &mut impl ElementSink) {
         self.interrupt(offset, sink);
     }
 
-    fn finish(&mut self, offset: u64, sink: &mut impl Sink) {
+    fn finish(&mut self, offset: u64, sink: &mut impl ElementSink) {
         self.finish(offset, sink);
     }
 }
@@ -303,7 +303,7 @@ impl Handover {
     }
 }
 
-impl<M: Mode> packet::Sink for Feed<'_, '_, Etm, M> {
+impl<M: Mode> packet::EtmSink for Feed<'_, '_, Etm, M> {
     const ATOM_RUNS: bool = M::COUNTS;
 
     #[inline(always)]
@@ -312,7 +312,7 @@ impl<M: Mode> packet::Sink for Feed<'_, '_, Etm, M> {
             return self.decoder.atoms_run(offset, run, &mut self.sink);
         }
         for (offset, (header, atoms)) in (offset..).zip(run.packets()) {
-            packet::Sink::packet(self, offset, &[header], &Packet::Atom(atoms));
+            packet::EtmSink::packet(self, offset, &[header], &Packet::Atom(atoms));
         }
     }
 

@@ -8,7 +8,7 @@ use tracewright_core::{Exception, MemorySpace};
 use tracewright_etrace::decode::{self, DataState, Paired, PairedSnapshot};
 use tracewright_etrace::packet::{self, Packet, Trap};
 use tracewright_etrace::stream::{self, Content, Message, Parser, SyncPoints};
-use tracewright_flow::{Graph, Sink};
+use tracewright_flow::{Graph, ElementSink};
 use tracewright_image::Image;
 use tracewright_input::{self as input, EtraceSource};
 use tracewright_isa::riscv::cause;
@@ -246,11 +246,11 @@ impl<'i> Decoder<'i> for Paired<'i> {
         decode::Decoder::gap_start(self)
     }
 
-    fn interrupt(&mut self, offset: u64, sink: &mut impl Sink) {
+    fn interrupt(&mut self, offset: u64, sink: &mut impl ElementSink) {
         self.interrupt(offset, sink);
     }
 
-    fn finish(&mut self, offset: u64, sink: &mut impl Sink) {
+    fn finish(&mut self, offset: u64, sink: &mut impl ElementSink) {
         self.finish(offset, sink);
     }
 }

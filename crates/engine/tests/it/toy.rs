@@ -9,7 +9,7 @@ use tracewright_core::{Block, Element, Exception, Isa, MemorySpace, TraceOn};
 use tracewright_engine::{
     Decoder, Feed, Kind, Line, Mode, Options, PacketSink, Protocol, Role, Syntax, register,
 };
-use tracewright_flow::{Graph, NodeId, Rules, Sink, Snapshot, Trail, Walker};
+use tracewright_flow::{Graph, NodeId, Rules, ElementSink, Snapshot, Trail, Walker};
 use tracewright_image::Image;
 use tracewright_input::{self as input, SourceKind, SourceParams, WrongParam};
 
@@ -253,7 +253,7 @@ pub struct ToyDecoder<'i> {
 }
 
 impl ToyDecoder<'_> {
-    fn packet(&mut self, offset: u64, Packet(kind, _, value): Packet, sink: &mut impl Sink) {
+    fn packet(&mut self, offset: u64, Packet(kind, _, value): Packet, sink: &mut impl ElementSink) {
         self.last = Some(offset);
         match kind {
             SYNC => {
@@ -281,7 +281,7 @@ impl ToyDecoder<'_> {
 
 struct Telling<'s, S>(u64, &'s mut S);
 
-impl<S: Sink> Trail for Telling<'_, S> {
+impl<S: ElementSink> Trail for Telling<'_, S> {
     fn node(&mut self, graph: &Graph<'_>, id: NodeId, taken: bool) {
         self.1.node(self.0, graph, id, taken);
     }
@@ -318,11 +318,11 @@ impl<'i> Decoder<'i> for ToyDecoder<'i> {
         self.last
     }
 
-    fn interrupt(&mut self, _: u64, _: &mut impl Sink) {
+    fn interrupt(&mut self, _: u64, _: &mut impl ElementSink) {
         self.walker.lose();
     }
 
-    fn finish(&mut self, offset: u64, sink: &mut impl Sink) {
+    fn finish(&mut self, offset: u64, sink: &mut impl ElementSink) {
         sink.element(offset, &Element::End);
     }
 }

@@ -3,7 +3,7 @@
 use tracewright_core::{
     Block, Class, Contradiction, Element, Ended, Exception, Flow, Isa, Mismatch, Role, TraceOn, Transaction,
 };
-use tracewright_flow::{Branches, End, Graph, NodeId, Sink, Stuck, Trail};
+use tracewright_flow::{Branches, End, Graph, NodeId, ElementSink, Stuck, Trail};
 
 use super::decoder::{Awaited, Decoder};
 use super::queue::Item;
@@ -19,7 +19,7 @@ impl Decoder<'_> {
         &mut self,
         offset: u64,
         item: Item,
-        sink: &mut impl Sink,
+        sink: &mut impl ElementSink,
     ) -> Result<u32, Contradiction> {
         match item {
             Item::Atoms(atoms) if self.options.no_image => self.await_target(atoms),
@@ -80,7 +80,7 @@ impl Decoder<'_> {
 
     /// Emits `item`, which belongs to a P0 element. Without a program, the cycle count of that element, which comes
     /// later in the queue, is emitted first.
-    fn tell_after_count(&mut self, offset: u64, item: Item, sink: &mut impl Sink) {
+    fn tell_after_count(&mut self, offset: u64, item: Item, sink: &mut impl ElementSink) {
         if let (true, Some(&(at, Item::Cycles(cycles)))) = (self.options.no_image, self.queue.peek()) {
             self.queue.pop();
             sink.element(at, &Element::Cycles(cycles));
@@ -91,7 +91,7 @@ impl Decoder<'_> {
         let _ = self.commit_item(offset, item, sink);
     }
 
-    pub(super) fn tell_survivor(&mut self, offset: u64, item: Item, sink: &mut impl Sink) {
+    pub(super) fn tell_survivor(&mut self, offset: u64, item: Item, sink: &mut impl ElementSink) {
         let element = match item {
             Item::Event(events) => Element::Event(events),
             Item::Timestamp(packet::Timestamp { value, cycles, .. }) => Element::Timestamp { value, cycles },
@@ -119,7 +119,7 @@ impl Decoder<'_> {
     }
 
     /// Continues execution at `address`.
-    pub(super) fn arrive(&mut self, offset: u64, address: Address, sink: &mut impl Sink) {
+    pub(super) fn arrive(&mut self, offset: u64, address: Address, sink: &mut impl ElementSink) {
         if !self.options.no_image {
             return self.set_address(address);
         }
@@ -139,7 +139,7 @@ impl Decoder<'_> {
         offset: u64,
         context: Context,
         is: InstructionSet,
-        sink: &mut impl Sink,
+        sink: &mut impl ElementSink,
     ) {
         let (vmid, context_id) = self.context.map_or((None, None), |last| (last.vmid, last.context_id));
         let context = tracewright_core::Context {
@@ -173,7 +173,7 @@ impl Decoder<'_> {
         &mut self,
         offset: u64,
         atoms: Atoms,
-        sink: &mut impl Sink,
+        sink: &mut impl ElementSink,
     ) -> Result<bool, Contradiction> {
         if self.needs_context {
             return Ok(false);
@@ -198,7 +198,7 @@ impl Decoder<'_> {
 
     /// Walks atoms packet by packet, if the sink has not seen them here before.
     #[inline(never)]
-    pub(super) fn walk_run(&mut self, offset: u64, run: AtomRun, start: NodeId, sink: &mut impl Sink) {
+    pub(super) fn walk_run(&mut self, offset: u64, run: AtomRun, start: NodeId, sink: &mut impl ElementSink) {
         let mut branches = Some(Branches::NONE);
         for (offset, (_, atoms)) in (offset..).zip(run.packets()) {
             if !self.is_straight() {
@@ -226,7 +226,7 @@ impl Decoder<'_> {
         &mut self,
         offset: u64,
         source: Address,
-        sink: &mut impl Sink,
+        sink: &mut impl ElementSink,
     ) -> Result<(), Contradiction> {
         if self.needs_context {
             return Ok(());
@@ -287,7 +287,7 @@ impl Decoder<'_> {
         offset: u64,
         number: u16,
         at_target: bool,
-        sink: &mut impl Sink,
+        sink: &mut impl ElementSink,
     ) -> Result<(), Contradiction> {
         if let Err(stuck) = self.walker.resolve_return() {
             self.stuck(offset, stuck, 0, sink)?;
@@ -336,7 +336,7 @@ impl Decoder<'_> {
     }
 
     /// Handles instructions that ran, perhaps with branches among them.
-    fn q(&mut self, offset: u64, q: Q, sink: &mut impl Sink) -> Result<(), Contradiction> {
+    fn q(&mut self, offset: u64, q: Q, sink: &mut impl ElementSink) -> Result<(), Contradiction> {
         if let Err(stuck) = self.walker.resolve_return() {
             self.stuck(offset, stuck, 0, sink)?;
         }
@@ -369,7 +369,7 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    fn q_range(&mut self, offset: u64, count: Option<u32>, next: Address, sink: &mut impl Sink) {
+    fn q_range(&mut self, offset: u64, count: Option<u32>, next: Address, sink: &mut impl ElementSink) {
         let start = self.walker.address().map(|(start, _)| start);
         if let Some(count) = count.filter(|&count| count > 0)
             && let Some(block) = self.walker.first(count, &mut Tell::new(offset, false, sink))
@@ -400,7 +400,7 @@ impl Decoder<'_> {
         offset: u64,
         stuck: Stuck,
         to: u64,
-        sink: &mut impl Sink,
+        sink: &mut impl ElementSink,
     ) -> Result<(), Contradiction> {
         let space = self.walker.space();
         if let Stuck::NoCode(address) = stuck {
@@ -437,7 +437,7 @@ impl<'s, S> Tell<'s, S> {
     }
 }
 
-impl<S: Sink> Trail for Tell<'_, S> {
+impl<S: ElementSink> Trail for Tell<'_, S> {
     #[inline(always)]
     fn node(&mut self, graph: &Graph<'_>, id: NodeId, taken: bool) {
         self.sink.node(self.offset, graph, id, taken);
@@ -473,7 +473,7 @@ struct Join<'s, S> {
     sink: &'s mut S,
 }
 
-impl<S: Sink> Sink for Join<'_, S> {
+impl<S: ElementSink> ElementSink for Join<'_, S> {
     fn element(&mut self, offset: u64, element: &Element) {
         let Element::Block(block) = element else {
             if let Some(joined) = self.joined.take() {

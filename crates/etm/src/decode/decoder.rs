@@ -1,5 +1,5 @@
 use tracewright_core::{Context, Contradiction, Element, GapReason, MemorySpace, Transaction};
-use tracewright_flow::{Rules, Sink, Walker};
+use tracewright_flow::{Rules, ElementSink, Walker};
 use tracewright_image::{Image, Moment};
 
 use super::commit::Tell;
@@ -210,7 +210,7 @@ impl<'i> Decoder<'i> {
 
     /// Decodes the packet that began at stream position `offset`.
     #[inline(always)]
-    pub fn packet(&mut self, offset: u64, packet: &Packet, sink: &mut impl Sink) {
+    pub fn packet(&mut self, offset: u64, packet: &Packet, sink: &mut impl ElementSink) {
         self.last_offset = Some(offset);
         if self.straight {
             match packet {
@@ -236,7 +236,7 @@ impl<'i> Decoder<'i> {
     /// Decodes atom packets, the first of which began at stream position `offset`. The result is that of decoding
     /// them one by one, but faster if the sink can count them at once.
     #[inline(always)]
-    pub fn atoms_run(&mut self, offset: u64, run: AtomRun, sink: &mut impl Sink) {
+    pub fn atoms_run(&mut self, offset: u64, run: AtomRun, sink: &mut impl ElementSink) {
         if !self.straight {
             for (offset, (_, atoms)) in (offset..).zip(run.packets()) {
                 self.packet(offset, &Packet::Atom(atoms), sink);
@@ -256,7 +256,7 @@ impl<'i> Decoder<'i> {
 
     /// Decodes a common packet without a program, if the queue is empty and stays so. Returns whether it did.
     #[inline]
-    fn targets(&mut self, offset: u64, packet: &Packet, sink: &mut impl Sink) -> bool {
+    fn targets(&mut self, offset: u64, packet: &Packet, sink: &mut impl ElementSink) -> bool {
         if self.params.max_spec == 0 && self.queue.is_empty() && matches!(self.state, State::Running) {
             match *packet {
                 Packet::Atom(atoms) => {
@@ -294,7 +294,7 @@ impl<'i> Decoder<'i> {
 
     /// Reports that the parser skips bytes from stream position `offset` on in search of an A-Sync. The loss is
     /// emitted now, not at the end of the search.
-    pub fn skipping(&mut self, offset: u64, sink: &mut impl Sink) {
+    pub fn skipping(&mut self, offset: u64, sink: &mut impl ElementSink) {
         if let State::Lost { reason, from, told: false } = self.state {
             sink.element(offset, &Element::Lost(reason));
             self.state = State::Lost { reason, from, told: true };
@@ -302,7 +302,7 @@ impl<'i> Decoder<'i> {
     }
 
     /// Ends the stream at stream position `offset`.
-    pub fn finish(&mut self, offset: u64, sink: &mut impl Sink) {
+    pub fn finish(&mut self, offset: u64, sink: &mut impl ElementSink) {
         self.release();
         match self.state {
             State::Running => self.discard_at_end(sink),
@@ -317,7 +317,7 @@ impl<'i> Decoder<'i> {
     }
 
     /// Reports that what follows does not continue what came before. Decoding resumes at the next A-Sync.
-    pub fn interrupt(&mut self, offset: u64, sink: &mut impl Sink) {
+    pub fn interrupt(&mut self, offset: u64, sink: &mut impl ElementSink) {
         if self.state == State::Running {
             self.release();
             self.discard_at_end(sink);
@@ -351,20 +351,20 @@ impl<'i> Decoder<'i> {
 
     /// Loses synchronisation and emits `Lost` at this packet, not at the next.
     #[cold]
-    pub(super) fn lost_here(&mut self, offset: u64, reason: GapReason, sink: &mut impl Sink) {
+    pub(super) fn lost_here(&mut self, offset: u64, reason: GapReason, sink: &mut impl ElementSink) {
         self.lost(offset, reason);
         sink.element(offset, &Element::Lost(reason));
         self.state = State::Lost { reason, from: offset, told: true };
     }
 
-    fn tell_gap(&self, to: u64, reason: GapReason, from: u64, sink: &mut impl Sink) {
+    fn tell_gap(&self, to: u64, reason: GapReason, from: u64, sink: &mut impl ElementSink) {
         if from < to {
             sink.element(to, &Element::Gap { reason, from, to });
         }
     }
 
     #[inline(never)]
-    fn other_packet(&mut self, offset: u64, packet: &Packet, sink: &mut impl Sink) {
+    fn other_packet(&mut self, offset: u64, packet: &Packet, sink: &mut impl ElementSink) {
         match self.state {
             State::Running => self.running(offset, packet, sink),
             State::Lost { reason, from, told } => {
@@ -415,7 +415,7 @@ impl<'i> Decoder<'i> {
     /// Handles a Trace Info whose speculation depth differs from that of the queue. Something was decoded wrongly
     /// before, so the queue is discarded, and decoding starts anew here.
     #[cold]
-    fn wrong_depth(&mut self, offset: u64, info: &crate::packet::TraceInfo, sink: &mut impl Sink) {
+    fn wrong_depth(&mut self, offset: u64, info: &crate::packet::TraceInfo, sink: &mut impl ElementSink) {
         let reason = GapReason::Contradiction(Contradiction::WrongDepth);
         let from = self.queue.oldest().unwrap_or(offset);
         self.discard(sink);
@@ -433,7 +433,7 @@ impl<'i> Decoder<'i> {
             && self.state == State::Running;
     }
 
-    fn running(&mut self, offset: u64, packet: &Packet, sink: &mut impl Sink) {
+    fn running(&mut self, offset: u64, packet: &Packet, sink: &mut impl ElementSink) {
         let mut commits = 0;
         match *packet {
             Packet::Async | Packet::Ignore | Packet::ContextSame => {}
@@ -556,7 +556,7 @@ impl<'i> Decoder<'i> {
     /// Empties the queue, whose memory is bounded. If nothing is speculative, what waits is emitted. Otherwise its
     /// fate is never known, and it is lost.
     #[cold]
-    fn tell_all(&mut self, offset: u64, sink: &mut impl Sink) {
+    fn tell_all(&mut self, offset: u64, sink: &mut impl ElementSink) {
         if self.depth > 0 {
             return self.contradiction(offset, Contradiction::CommitBeyondDepth, sink);
         }
@@ -586,7 +586,7 @@ impl<'i> Decoder<'i> {
     }
 
     /// Adds a cycle count, to be emitted before all else of the P0 element that it belongs to.
-    fn count_before(&mut self, offset: u64, commit: Option<i64>, cycles: Option<u32>, sink: &mut impl Sink) {
+    fn count_before(&mut self, offset: u64, commit: Option<i64>, cycles: Option<u32>, sink: &mut impl ElementSink) {
         match commit {
             None => self.queue.push_count(offset, cycles),
             Some(commit) => {
@@ -607,7 +607,7 @@ impl<'i> Decoder<'i> {
     }
 
     /// Handles new atoms, then a cancellation, then a misprediction.
-    fn resolve(&mut self, offset: u64, atoms: Atoms, cancel: u32, mispredict: bool, sink: &mut impl Sink) {
+    fn resolve(&mut self, offset: u64, atoms: Atoms, cancel: u32, mispredict: bool, sink: &mut impl ElementSink) {
         if atoms.count > 0 {
             self.push(offset, Item::Atoms(atoms));
         }

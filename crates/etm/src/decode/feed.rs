@@ -1,4 +1,4 @@
-use tracewright_flow::Sink;
+use tracewright_flow::ElementSink;
 
 use super::Decoder;
 use crate::packet::{self, AtomRun, Packet};
@@ -12,7 +12,7 @@ pub struct Feed<'i, S> {
     pub sink: S,
 }
 
-impl<S: Sink> packet::Sink for Feed<'_, S> {
+impl<S: ElementSink> packet::EtmSink for Feed<'_, S> {
     const ATOM_RUNS: bool = S::FOLLOWS;
 
     #[inline(always)]

@@ -1,7 +1,7 @@
 //! Resolution of speculative elements: commit, cancel, mispredict, discard.
 
 use tracewright_core::{Contradiction, GapReason};
-use tracewright_flow::Sink;
+use tracewright_flow::ElementSink;
 
 use super::decoder::Decoder;
 use super::queue::{Item, Overrun};
@@ -9,7 +9,7 @@ use crate::packet::Atoms;
 
 impl Decoder<'_> {
     /// Commits the oldest `count` P0 elements.
-    pub(super) fn commit(&mut self, offset: u64, mut count: u32, sink: &mut impl Sink) {
+    pub(super) fn commit(&mut self, offset: u64, mut count: u32, sink: &mut impl ElementSink) {
         // A larger count is wrong, and it is unknown which elements happened.
         if count > self.depth {
             return self.contradiction(offset, Contradiction::CommitBeyondDepth, sink);
@@ -43,7 +43,7 @@ impl Decoder<'_> {
     }
 
     /// Cancels the newest `count` P0 elements.
-    pub(super) fn cancel(&mut self, offset: u64, count: u32, sink: &mut impl Sink) {
+    pub(super) fn cancel(&mut self, offset: u64, count: u32, sink: &mut impl ElementSink) {
         match self.queue.cancel(count) {
             Ok(()) => self.depth = self.depth.saturating_sub(count),
             Err(Overrun) => self.contradiction(offset, Contradiction::CancelBeyondDepth, sink),
@@ -51,14 +51,14 @@ impl Decoder<'_> {
     }
 
     /// Inverts the newest atom.
-    pub(super) fn mispredict(&mut self, offset: u64, sink: &mut impl Sink) {
+    pub(super) fn mispredict(&mut self, offset: u64, sink: &mut impl ElementSink) {
         if let Err(Overrun) = self.queue.mispredict() {
             self.contradiction(offset, Contradiction::CancelBeyondDepth, sink);
         }
     }
 
     /// Discards all speculative elements. Elements that happened anyway are emitted.
-    pub(super) fn discard(&mut self, sink: &mut impl Sink) {
+    pub(super) fn discard(&mut self, sink: &mut impl ElementSink) {
         self.tell_certain(sink);
         while let Some((offset, item)) = self.queue.pop() {
             if item.survives() {
@@ -70,7 +70,7 @@ impl Decoder<'_> {
 
     /// Discards all speculative elements at the end of the trace. Elements before the first speculative one are
     /// emitted, and so is the end of a transaction if nothing is speculative.
-    pub(super) fn discard_at_end(&mut self, sink: &mut impl Sink) {
+    pub(super) fn discard_at_end(&mut self, sink: &mut impl ElementSink) {
         self.tell_certain(sink);
         while let Some((offset, item)) = self.queue.pop() {
             match item {
@@ -92,7 +92,7 @@ impl Decoder<'_> {
     }
 
     /// Emits what belongs to committed P0 elements, such as the target of the last branch, without a program.
-    pub(super) fn tell_certain(&mut self, sink: &mut impl Sink) {
+    pub(super) fn tell_certain(&mut self, sink: &mut impl ElementSink) {
         if !self.options.no_image {
             return;
         }
@@ -106,7 +106,7 @@ impl Decoder<'_> {
     }
 
     #[cold]
-    pub(super) fn contradiction(&mut self, offset: u64, contradiction: Contradiction, sink: &mut impl Sink) {
+    pub(super) fn contradiction(&mut self, offset: u64, contradiction: Contradiction, sink: &mut impl ElementSink) {
         self.discard(sink);
         self.lost_here(offset, GapReason::Contradiction(contradiction), sink);
     }

@@ -5,7 +5,7 @@
 //! would wait for the last one's store. The lengths of short addresses are computed without a branch, since no
 //! predictor learns them. All headers here exist in every configuration.
 
-use super::parser::Sink;
+use super::parser::EtmSink;
 use super::{Address, AddressForm, AtomRun, Atoms, CycleCount, InstructionSet, Packet, TraceState};
 use crate::Params;
 
@@ -14,7 +14,7 @@ use InstructionSet::{Is0, Is1};
 /// Reads packets from `bytes[at..]` while they are of a common kind and not too near the end. Returns where the first
 /// other packet starts. `position` is the stream position of `bytes[0]`.
 #[inline(always)]
-pub(super) fn run<S: Sink>(
+pub(super) fn run<S: EtmSink>(
     bytes: &[u8],
     at: usize,
     position: u64,

@@ -8,14 +8,14 @@ use super::{ASYNC, AtomRun, Kind, MAX_PACKET, Packet, TraceState};
 use crate::Params;
 
 /// A consumer of packets.
-pub trait Sink {
+pub trait EtmSink {
     /// Accepts a packet that began at stream position `offset`, with all its bytes.
     ///
-    /// There are no bytes for [`Packet::NotSync`], which may stand for gigabytes: see [`Sink::skipped`]. There are
+    /// There are no bytes for [`Packet::NotSync`], which may stand for gigabytes: see [`EtmSink::skipped`]. There are
     /// fewer than twelve for an A-Sync whose first zeros belong to a truncated packet.
     fn packet(&mut self, offset: u64, bytes: &[u8], packet: &Packet);
 
-    /// Whether to pass consecutive atom packets together to [`Sink::atoms`], where that is easy.
+    /// Whether to pass consecutive atom packets together to [`EtmSink::atoms`], where that is easy.
     const ATOM_RUNS: bool = false;
 
     /// Accepts atom packets, the first of which began at stream position `offset`.
@@ -30,7 +30,7 @@ pub trait Sink {
     fn skipped(&mut self, _offset: u64, _bytes: &[u8]) {}
 }
 
-impl<F: FnMut(u64, &[u8], &Packet)> Sink for F {
+impl<F: FnMut(u64, &[u8], &Packet)> EtmSink for F {
     #[inline(always)]
     fn packet(&mut self, offset: u64, bytes: &[u8], packet: &Packet) {
         self(offset, bytes, packet);
@@ -124,7 +124,7 @@ impl Parser {
     }
 
     /// Parses the next bytes of the stream.
-    pub fn feed(&mut self, bytes: &[u8], sink: &mut impl Sink) {
+    pub fn feed(&mut self, bytes: &[u8], sink: &mut impl EtmSink) {
         let mut at = 0;
         while at < bytes.len() {
             at = if self.search.is_some() {
@@ -141,7 +141,7 @@ impl Parser {
 
     /// Ends the stream. An unfinished packet is reported as incomplete, a search as not synchronised. Bytes fed
     /// afterwards are a new stream, with positions that continue.
-    pub fn finish(&mut self, sink: &mut impl Sink) {
+    pub fn finish(&mut self, sink: &mut impl EtmSink) {
         if let Some(search) = &mut self.search {
             search.finish(self.position, |offset, bytes| sink.skipped(offset, bytes));
             let len = self.position - search.from;
@@ -165,7 +165,7 @@ impl Parser {
 
     /// Searches for an A-Sync from `bytes[at]` on. Returns the index at which to continue, as the next two functions
     /// do.
-    fn find_async(&mut self, bytes: &[u8], at: usize, sink: &mut impl Sink) -> usize {
+    fn find_async(&mut self, bytes: &[u8], at: usize, sink: &mut impl EtmSink) -> usize {
         let Some(search) = &mut self.search else { return at };
         let position = self.position + at as u64;
         let Some(used) = search.run(position, &bytes[at..], |offset, bytes| sink.skipped(offset, bytes))
@@ -183,7 +183,7 @@ impl Parser {
     }
 
     /// Parses all packets that are whole in `bytes[at..]`. The start of an incomplete one is carried over.
-    fn packets(&mut self, bytes: &[u8], mut at: usize, sink: &mut impl Sink) -> usize {
+    fn packets(&mut self, bytes: &[u8], mut at: usize, sink: &mut impl EtmSink) -> usize {
         loop {
             at = hot::run(bytes, at, self.position, &self.params, &mut self.state, sink);
             let rest = &bytes[at..];
@@ -214,7 +214,7 @@ impl Parser {
     }
 
     /// Completes the carried packet with the bytes from `bytes[at]` on.
-    fn finish_carried(&mut self, bytes: &[u8], at: usize, sink: &mut impl Sink) -> usize {
+    fn finish_carried(&mut self, bytes: &[u8], at: usize, sink: &mut impl EtmSink) -> usize {
         let carried = self.carried;
         let taken = (bytes.len() - at).min(MAX_PACKET - carried);
         self.carry[carried..carried + taken].copy_from_slice(&bytes[at..at + taken]);
@@ -242,7 +242,7 @@ impl Parser {
 
     /// Reports that `bytes` are not a packet, and decides where to resume. `zeros` bytes before them are zero.
     #[cold]
-    fn bad(&mut self, offset: u64, bytes: &[u8], zeros: u8, fault: Fault, sink: &mut impl Sink) {
+    fn bad(&mut self, offset: u64, bytes: &[u8], zeros: u8, fault: Fault, sink: &mut impl EtmSink) {
         let error = Packet::from(fault);
         if self.resync == Resync::NextByte {
             sink.packet(offset, bytes, &error);

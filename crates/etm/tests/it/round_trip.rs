@@ -4,7 +4,7 @@ use tracewright_core::{Element, Ended, Flow, GapReason, MemorySpace};
 use tracewright_etm::Params;
 use tracewright_etm::decode::{Decoder, Feed, Options};
 use tracewright_etm::packet::Parser;
-use tracewright_flow::{Counts, Profile, Sink, Where};
+use tracewright_flow::{Counts, Profile, ElementSink, Where};
 use tracewright_image::{Builder, Bytes, Image};
 use tracewright_testkit::program::{self, Program};
 use tracewright_testkit::{Reader, Rng, Run, traced};
@@ -30,7 +30,7 @@ fn decode(run: &Run, image: &Image) -> Vec<Element> {
 }
 
 /// Decodes the trace `times` times.
-fn decode_into<'i, S: Sink>(run: &Run, image: &'i Image, times: usize, sink: S) -> Feed<'i, S> {
+fn decode_into<'i, S: ElementSink>(run: &Run, image: &'i Image, times: usize, sink: S) -> Feed<'i, S> {
     let params = Params::new(&run.registers).unwrap();
     let decoder = Decoder::new(&params, image, Options::default()).unwrap();
     let mut feed = Feed { decoder, sink };
@@ -52,7 +52,7 @@ struct Naive {
     space: MemorySpace,
 }
 
-impl Sink for Naive {
+impl ElementSink for Naive {
     fn element(&mut self, _: u64, element: &Element) {
         match element {
             Element::Block(block) => {

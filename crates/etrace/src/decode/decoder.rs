@@ -1,5 +1,5 @@
 use tracewright_core::{Contradiction, DataAccess, Element, GapReason, Isa, MemorySpace, TraceOn};
-use tracewright_flow::{Calls, Inferred, Leap, NodeId, Returns, Runner, Sink};
+use tracewright_flow::{Calls, Inferred, Leap, NodeId, Returns, Runner, ElementSink};
 use tracewright_image::Image;
 
 use super::handlers::Handlers;
@@ -183,7 +183,7 @@ impl<'i> Decoder<'i> {
 
     /// Decodes the message that began at stream position `offset`.
     #[inline(always)]
-    pub fn message(&mut self, offset: u64, message: &Message, sink: &mut impl Sink) {
+    pub fn message(&mut self, offset: u64, message: &Message, sink: &mut impl ElementSink) {
         match &message.content {
             Content::Instruction(packet) if self.is_ours(message.source) => {
                 self.packet(offset, packet, sink);
@@ -198,11 +198,11 @@ impl<'i> Decoder<'i> {
     }
 
     /// Decodes a short instruction trace message of source 0 from the bytes that
-    /// [`stream::Sink::short`](crate::stream::Sink::short) offers, if the same bytes were decoded at the
+    /// [`stream::EtraceSink::short`](crate::stream::EtraceSink::short) offers, if the same bytes were decoded at the
     /// current position before. Otherwise returns `false`: the message must be parsed and passed to
     /// [`message`](Self::message).
     #[inline(always)]
-    pub fn short(&mut self, offset: u64, word: u64, len: u32, sink: &mut impl Sink) -> bool {
+    pub fn short(&mut self, offset: u64, word: u64, len: u32, sink: &mut impl ElementSink) -> bool {
         // Under these conditions the next position depends on nothing else.
         if !self.leaps
             || self.at != Some(self.address)
@@ -225,7 +225,7 @@ impl<'i> Decoder<'i> {
 
     /// Decodes the packet that began at stream position `offset`.
     #[inline(always)]
-    pub fn packet(&mut self, offset: u64, packet: &Packet, sink: &mut impl Sink) {
+    pub fn packet(&mut self, offset: u64, packet: &Packet, sink: &mut impl ElementSink) {
         self.last_offset = Some(offset);
         self.runner.make_room(&mut self.here, sink);
         if self.state == State::Running {
@@ -242,7 +242,7 @@ impl<'i> Decoder<'i> {
     }
 
     /// Ends the stream at stream position `offset`.
-    pub fn finish(&mut self, offset: u64, sink: &mut impl Sink) {
+    pub fn finish(&mut self, offset: u64, sink: &mut impl ElementSink) {
         match self.state {
             State::Running => self.close_uncertain(offset, sink),
             State::Waiting { reason: Some(reason), from, skipped: true, .. } if from < offset => {
@@ -256,14 +256,14 @@ impl<'i> Decoder<'i> {
     }
 
     /// Marks a discontinuity in the input. Decoding resumes at the next synchronisation packet.
-    pub fn interrupt(&mut self, offset: u64, sink: &mut impl Sink) {
+    pub fn interrupt(&mut self, offset: u64, sink: &mut impl ElementSink) {
         self.lose_data(offset, sink);
         if !matches!(self.state, State::Waiting { .. }) {
             self.lose(offset, GapReason::Interrupted, sink);
         }
     }
 
-    fn lose_data(&mut self, offset: u64, sink: &mut impl Sink) {
+    fn lose_data(&mut self, offset: u64, sink: &mut impl ElementSink) {
         self.data.lose(&mut emit_access(offset, sink));
     }
 
@@ -273,7 +273,7 @@ impl<'i> Decoder<'i> {
 
     /// Handles a message that is not an instruction trace packet.
     #[inline(never)]
-    fn no_packet(&mut self, offset: u64, message: &Message, sink: &mut impl Sink) {
+    fn no_packet(&mut self, offset: u64, message: &Message, sink: &mut impl ElementSink) {
         match message.content {
             Content::Malformed(_) if self.is_ours(message.source) => {
                 self.facts.malformed += 1;
@@ -305,7 +305,7 @@ impl<'i> Decoder<'i> {
     }
 
     #[inline(never)]
-    fn other_packet(&mut self, offset: u64, packet: &Packet, sink: &mut impl Sink) {
+    fn other_packet(&mut self, offset: u64, packet: &Packet, sink: &mut impl ElementSink) {
         let is_data_lost = self.data.instruction(packet, &mut emit_access(offset, sink));
         match packet {
             Packet::Start(start) => self.start(offset, start, sink),
@@ -328,7 +328,7 @@ impl<'i> Decoder<'i> {
     }
 
     /// Skips a packet that needs synchronisation while there is none.
-    pub(super) fn pass_over(&mut self, offset: u64, packet: &Packet, sink: &mut impl Sink) {
+    pub(super) fn pass_over(&mut self, offset: u64, packet: &Packet, sink: &mut impl ElementSink) {
         let State::Waiting { reason, from, skipped, resume } = self.state else { return };
         if resume && self.resume(offset, packet, sink) {
             return;
@@ -347,7 +347,7 @@ impl<'i> Decoder<'i> {
     }
 
     /// Handles format 3, subformat 0.
-    fn start(&mut self, offset: u64, start: &Start, sink: &mut impl Sink) {
+    fn start(&mut self, offset: u64, start: &Start, sink: &mut impl ElementSink) {
         let address = self.params.address(start.address);
         if self.state == State::Running && self.is_elsewhere(&start.context) {
             self.close(offset, sink);
@@ -374,7 +374,7 @@ impl<'i> Decoder<'i> {
     }
 
     /// Begins tracing at a synchronisation packet.
-    pub(super) fn begin(&mut self, offset: u64, sink: &mut impl Sink) {
+    pub(super) fn begin(&mut self, offset: u64, sink: &mut impl ElementSink) {
         let State::Waiting { reason, from, skipped, .. } = self.state else { return };
         if let (Some(reason), true) = (reason, skipped && from < offset) {
             sink.element(offset, &Element::Gap { reason, from, to: offset });
@@ -407,7 +407,7 @@ impl<'i> Decoder<'i> {
     }
 
     /// Moves to `address`, whose instruction has retired.
-    pub(super) fn go_to(&mut self, offset: u64, address: u64, taken: bool, sink: &mut impl Sink) {
+    pub(super) fn go_to(&mut self, offset: u64, address: u64, taken: bool, sink: &mut impl ElementSink) {
         self.state = State::Running;
         self.here = self.runner.at(address);
         self.at = Some(address);
@@ -419,7 +419,7 @@ impl<'i> Decoder<'i> {
     }
 
     /// Handles format 3, subformat 3.
-    fn support(&mut self, offset: u64, support: &Support, sink: &mut impl Sink) {
+    fn support(&mut self, offset: u64, support: &Support, sink: &mut impl ElementSink) {
         if support.qual_status == QualStatus::EndedNtr && self.state == State::Running {
             self.run_on(offset, sink);
         }
@@ -443,14 +443,14 @@ impl<'i> Decoder<'i> {
 
     /// Reports packets that cannot follow each other.
     #[cold]
-    pub(super) fn contradiction(&mut self, offset: u64, what: Contradiction, sink: &mut impl Sink) {
+    pub(super) fn contradiction(&mut self, offset: u64, what: Contradiction, sink: &mut impl ElementSink) {
         self.facts.contradictions += 1;
         self.lose(offset, GapReason::Contradiction(what), sink);
     }
 
     /// Emits a loss and waits for the next synchronisation packet.
     #[cold]
-    pub(super) fn lose(&mut self, offset: u64, reason: GapReason, sink: &mut impl Sink) {
+    pub(super) fn lose(&mut self, offset: u64, reason: GapReason, sink: &mut impl ElementSink) {
         let was = self.state;
         if let State::Waiting { skipped: true, resume: false, .. } = was {
             return;
@@ -494,6 +494,6 @@ fn calls(params: &Params) -> Calls {
 }
 
 /// Returns a function that emits accesses to `sink`.
-fn emit_access(offset: u64, sink: &mut impl Sink) -> impl FnMut(&DataAccess) {
+fn emit_access(offset: u64, sink: &mut impl ElementSink) -> impl FnMut(&DataAccess) {
     move |access| sink.element(offset, &Element::Data { access: *access, by: None })
 }

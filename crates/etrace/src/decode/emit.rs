@@ -3,7 +3,7 @@
 use tracewright_core::{
     Block, Class, Context, Element, Ended, Flow, GapReason, Isa, MemorySpace, Mismatch, Security,
 };
-use tracewright_flow::{Instructions, Node, NodeId, Reached, Sink, Stop};
+use tracewright_flow::{Instructions, Node, NodeId, Reached, ElementSink, Stop};
 use tracewright_isa::riscv;
 
 use super::Decoder;
@@ -30,7 +30,7 @@ struct Part {
 impl Decoder<'_> {
     /// Emits the held-back block as far as it is known to have run. Returns where execution goes next. At a
     /// trap, an instruction that raises it did not retire.
-    pub(super) fn close_at(&mut self, offset: u64, is_trap: bool, sink: &mut impl Sink) -> Next {
+    pub(super) fn close_at(&mut self, offset: u64, is_trap: bool, sink: &mut impl ElementSink) -> Next {
         let node = *self.runner.graph().node(self.here);
         let pending = self.pending.take();
         let Some(at) = self.at.take() else { return Next::Address(node.start()) };
@@ -53,7 +53,7 @@ impl Decoder<'_> {
     }
 
     /// Emits the held-back block, which ended at the current position.
-    pub(super) fn close(&mut self, offset: u64, sink: &mut impl Sink) {
+    pub(super) fn close(&mut self, offset: u64, sink: &mut impl ElementSink) {
         if self.here.is_some() {
             if self.inferred.is_some() {
                 self.check_again(offset, sink);
@@ -65,7 +65,7 @@ impl Decoder<'_> {
 
     /// Emits the held-back block as far as it is known to have run, when the instructions after it are
     /// unknown.
-    pub(super) fn close_uncertain(&mut self, offset: u64, sink: &mut impl Sink) {
+    pub(super) fn close_uncertain(&mut self, offset: u64, sink: &mut impl ElementSink) {
         if !self.here.is_some() {
             return;
         }
@@ -85,7 +85,7 @@ impl Decoder<'_> {
 
     /// Reports that execution may have reached `at` any number of times.
     #[cold]
-    pub(super) fn unknown_rounds(&mut self, offset: u64, at: u64, sink: &mut impl Sink) {
+    pub(super) fn unknown_rounds(&mut self, offset: u64, at: u64, sink: &mut impl ElementSink) {
         let node = *self.runner.graph().node(self.here);
         if let Some(before) = self.part_before(&node, at) {
             sink.block(offset, &before);
@@ -98,7 +98,7 @@ impl Decoder<'_> {
     }
 
     /// Emits privilege, context and time where they are sent and have changed.
-    pub(super) fn emit_context(&mut self, offset: u64, context: packet::Context, sink: &mut impl Sink) {
+    pub(super) fn emit_context(&mut self, offset: u64, context: packet::Context, sink: &mut impl ElementSink) {
         if !self.params.notime {
             sink.element(offset, &Element::Timestamp { value: context.time, cycles: None });
         }
@@ -122,7 +122,7 @@ impl Decoder<'_> {
     /// packet. `to` is the address that execution should have reached.
     #[cold]
     #[inline(never)]
-    pub(super) fn fail(&mut self, offset: u64, reached: Reached, to: Option<u64>, sink: &mut impl Sink) {
+    pub(super) fn fail(&mut self, offset: u64, reached: Reached, to: Option<u64>, sink: &mut impl ElementSink) {
         let (Reached::Inline(id)
         | Reached::Indirect(id)
         | Reached::Branch(id)
@@ -156,7 +156,7 @@ impl Decoder<'_> {
 
     /// Reports that execution went from `here` to `next` on an unknown path.
     #[cold]
-    pub(super) fn unknown_path(&mut self, offset: u64, here: NodeId, next: u64, sink: &mut impl Sink) {
+    pub(super) fn unknown_path(&mut self, offset: u64, here: NodeId, next: u64, sink: &mut impl ElementSink) {
         // Instructions reported earlier have run; emits them if that was not done yet.
         let start = if here == self.here && self.at.is_some() {
             match self.close_at(offset, false, sink) {
@@ -173,7 +173,7 @@ impl Decoder<'_> {
     /// Reports that no image has the code at the end of this node.
     #[cold]
     #[inline(never)]
-    pub(super) fn no_code(&mut self, offset: u64, id: NodeId, sink: &mut impl Sink) {
+    pub(super) fn no_code(&mut self, offset: u64, id: NodeId, sink: &mut impl ElementSink) {
         let node = *self.runner.graph().node(id);
         if node.count() > 0 {
             sink.block(offset, &node.block(Ended::Cut));
@@ -191,7 +191,7 @@ impl Decoder<'_> {
     }
 
     /// Resumes after missing code at the address of this packet, if it has one and there is code.
-    pub(super) fn resume(&mut self, offset: u64, packet: &Packet, sink: &mut impl Sink) -> bool {
+    pub(super) fn resume(&mut self, offset: u64, packet: &Packet, sink: &mut impl ElementSink) -> bool {
         let (map, sent) = match packet {
             Packet::Address(sent) => (packet::BranchMap::default(), sent),
             Packet::Branches(map, Some(sent)) => (*map, sent),

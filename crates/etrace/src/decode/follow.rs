@@ -1,7 +1,7 @@
 //! Follows the program from one reported address to the next.
 
 use tracewright_core::{Contradiction, GapReason};
-use tracewright_flow::{Goal, NodeId, Reached, Returns, Sink};
+use tracewright_flow::{Goal, NodeId, Reached, Returns, ElementSink};
 
 use super::Decoder;
 use super::emit::Next;
@@ -38,7 +38,7 @@ impl Report {
 impl Decoder<'_> {
     /// Handles formats 1 and 2 with an address.
     #[inline(always)]
-    pub(super) fn address(&mut self, offset: u64, map: BranchMap, sent: &Address, sink: &mut impl Sink) {
+    pub(super) fn address(&mut self, offset: u64, map: BranchMap, sent: &Address, sink: &mut impl ElementSink) {
         if self.inferred.is_some() && !self.run_on(offset, sink) {
             return;
         }
@@ -69,7 +69,7 @@ impl Decoder<'_> {
 
     /// Handles an address reported without any flag when no uninferable jump led to it.
     #[inline(never)]
-    fn no_jump(&mut self, offset: u64, reached: Reached, to: u64, target: NodeId, sink: &mut impl Sink) {
+    fn no_jump(&mut self, offset: u64, reached: Reached, to: u64, target: NodeId, sink: &mut impl ElementSink) {
         let Reached::Inline(here) = reached else {
             return self.fail(offset, reached, Some(to), sink);
         };
@@ -80,7 +80,7 @@ impl Decoder<'_> {
 
     /// Handles format 1 without an address: the last branch of the map is the new position.
     #[inline(never)]
-    pub(super) fn full_map(&mut self, offset: u64, map: BranchMap, sink: &mut impl Sink) {
+    pub(super) fn full_map(&mut self, offset: u64, map: BranchMap, sink: &mut impl ElementSink) {
         if self.inferred.is_some() && !self.run_on(offset, sink) {
             return;
         }
@@ -97,7 +97,7 @@ impl Decoder<'_> {
 
     /// Handles packets that few traces contain.
     #[inline(never)]
-    pub(super) fn rare_packet(&mut self, offset: u64, packet: &Packet, sink: &mut impl Sink) {
+    pub(super) fn rare_packet(&mut self, offset: u64, packet: &Packet, sink: &mut impl ElementSink) {
         if self.inferred.is_some() && !self.run_on(offset, sink) {
             return;
         }
@@ -119,7 +119,7 @@ impl Decoder<'_> {
     }
 
     /// Handles format 0, subformat 0: the predictor gives the outcomes of the branches.
-    fn branch_count(&mut self, offset: u64, packet: &BranchCount, sink: &mut impl Sink) {
+    fn branch_count(&mut self, offset: u64, packet: &BranchCount, sink: &mut impl ElementSink) {
         // Without an address, a mispredicted branch ends the count.
         let is_odd = packet.address.is_none() && !packet.failed || packet.count == 0;
         if is_odd || self.config.most_branches.is_some_and(|most| packet.count > most) {
@@ -160,7 +160,7 @@ impl Decoder<'_> {
         offset: u64,
         start: &Start,
         to: u64,
-        sink: &mut impl Sink,
+        sink: &mut impl ElementSink,
     ) -> bool {
         let target = self.runner.at(to);
         // The last report was not the target of an uninferable jump.
@@ -206,7 +206,7 @@ impl Decoder<'_> {
     }
 
     /// Retires the next instruction, at `to`.
-    fn step_to(&mut self, offset: u64, to: u64, target: NodeId, taken: bool, sink: &mut impl Sink) {
+    fn step_to(&mut self, offset: u64, to: u64, target: NodeId, taken: bool, sink: &mut impl ElementSink) {
         let last = self.runner.graph().node(self.here).last();
         if self.at == Some(last) || self.at.is_none() {
             if self.at.is_some() {
@@ -221,7 +221,7 @@ impl Decoder<'_> {
     /// Runs on to the next occurrence of the last reported address. No format 3 packet follows it, so it was
     /// the target of an uninferable jump. Returns whether there is such an occurrence.
     #[inline(never)]
-    pub(super) fn run_on(&mut self, offset: u64, sink: &mut impl Sink) -> bool {
+    pub(super) fn run_on(&mut self, offset: u64, sink: &mut impl ElementSink) -> bool {
         let (Some((returns, passed)), Some(to)) = (self.inferred.take(), self.at) else { return true };
         let goal = Goal { address: to, inline: false, is_branch: false, returns };
         let target = self.runner.at(to);
@@ -264,7 +264,7 @@ impl Decoder<'_> {
 
     /// Follows the branches of the map, then runs to the address.
     #[inline(never)]
-    fn report(&mut self, offset: u64, map: BranchMap, to: u64, sent: &Address, sink: &mut impl Sink) {
+    fn report(&mut self, offset: u64, map: BranchMap, to: u64, sent: &Address, sink: &mut impl ElementSink) {
         let target = self.runner.at(to);
         let is_branch = self.is_branch(target);
         let (map, pending) = match (is_branch, map.count()) {
@@ -291,7 +291,7 @@ impl Decoder<'_> {
         &mut self,
         offset: u64,
         map: BranchMap,
-        sink: &mut impl Sink,
+        sink: &mut impl ElementSink,
     ) -> Result<(NodeId, u64), Reached> {
         let (mut bits, mut count) = (map.bits(), map.count());
         if let Some(taken) = self.pending.take() {
@@ -321,7 +321,7 @@ impl Decoder<'_> {
     }
 
     /// Follows the pending branch, if there is one, and then `count` branches as predicted.
-    fn foretold(&mut self, offset: u64, count: u64, sink: &mut impl Sink) -> Result<NodeId, Reached> {
+    fn foretold(&mut self, offset: u64, count: u64, sink: &mut impl ElementSink) -> Result<NodeId, Reached> {
         let (here, _) = self.branches(offset, BranchMap::default(), sink)?;
         let predictor = &mut self.predictor;
         let guide = |branch| {
@@ -333,7 +333,7 @@ impl Decoder<'_> {
     }
 
     /// Runs on to the next branch, which stays pending.
-    fn stop_at_branch<S: Sink>(
+    fn stop_at_branch<S: ElementSink>(
         &mut self,
         offset: u64,
         here: NodeId,
@@ -355,7 +355,7 @@ impl Decoder<'_> {
 
     /// Runs to the reported address.
     #[inline(always)]
-    fn arrive(&mut self, offset: u64, here: NodeId, skip: u64, report: Report, sink: &mut impl Sink) {
+    fn arrive(&mut self, offset: u64, here: NodeId, skip: u64, report: Report, sink: &mut impl ElementSink) {
         let Report { goal, target, pending, .. } = report;
         let to = goal.address;
         match self.runner.run(here, skip, &goal, 0, offset, sink) {
@@ -383,7 +383,7 @@ impl Decoder<'_> {
 
     /// Records that execution reached the address without an uninferable jump.
     #[cold]
-    fn came_inline(&mut self, offset: u64, here: NodeId, report: &Report, sink: &mut impl Sink) {
+    fn came_inline(&mut self, offset: u64, here: NodeId, report: &Report, sink: &mut impl ElementSink) {
         let Report { goal, pending, inferred, .. } = *report;
         (self.here, self.at, self.pending) = (here, Some(goal.address), pending);
         let passed = match goal.returns {
@@ -409,7 +409,7 @@ impl Decoder<'_> {
 
     /// Handles an address that several paths reach, where the open calls that would decide are unknown.
     #[cold]
-    fn came_somehow(&mut self, offset: u64, here: NodeId, report: &Report, sink: &mut impl Sink) {
+    fn came_somehow(&mut self, offset: u64, here: NodeId, report: &Report, sink: &mut impl ElementSink) {
         let Report { goal, target, pending, .. } = *report;
         self.unknown_path(offset, here, goal.address, sink);
         (self.here, self.at, self.pending) = (target, Some(goal.address), pending);
@@ -433,7 +433,7 @@ impl Decoder<'_> {
     /// Settles that the last report was inline. If execution can return there without any report, the number
     /// of rounds is unknown. Returns whether that is so.
     #[cold]
-    pub(super) fn check_again(&mut self, offset: u64, sink: &mut impl Sink) -> bool {
+    pub(super) fn check_again(&mut self, offset: u64, sink: &mut impl ElementSink) -> bool {
         let (Some((returns, passed)), Some(address)) = (self.inferred.take(), self.at) else { return false };
         // The trace reports no return that led there.
         let returns = match returns {

@@ -1,7 +1,7 @@
 use core::ops::Deref;
 
 use tracewright_core::{Block, DataAccess, Element, Isa, MemorySpace};
-use tracewright_flow::{Graph, NodeId, Sink};
+use tracewright_flow::{Graph, NodeId, ElementSink};
 use tracewright_image::Image;
 
 use super::{Decoder, Options, Snapshot};
@@ -53,7 +53,7 @@ impl<'i> Paired<'i> {
 
     /// Decodes a message; see [`Decoder::message`].
     #[inline(always)]
-    pub fn message(&mut self, offset: u64, message: &Message, sink: &mut impl Sink) {
+    pub fn message(&mut self, offset: u64, message: &Message, sink: &mut impl ElementSink) {
         if self.pairing.is_some() || matches!(message.content, Content::Data(_)) {
             return self.with_data(offset, message, sink);
         }
@@ -66,7 +66,7 @@ impl<'i> Paired<'i> {
     }
 
     #[inline(never)]
-    fn with_data(&mut self, offset: u64, message: &Message, sink: &mut impl Sink) {
+    fn with_data(&mut self, offset: u64, message: &Message, sink: &mut impl ElementSink) {
         if !self.decoder.is_ours(message.source) {
             return self.decoder.message(offset, message, sink);
         }
@@ -85,7 +85,7 @@ impl<'i> Paired<'i> {
     }
 
     /// Ends the stream; see [`Decoder::finish`].
-    pub fn finish(&mut self, offset: u64, sink: &mut impl Sink) {
+    pub fn finish(&mut self, offset: u64, sink: &mut impl ElementSink) {
         let Self { decoder, pairing: Some(pairing), .. } = self else {
             return self.decoder.finish(offset, sink);
         };
@@ -95,7 +95,7 @@ impl<'i> Paired<'i> {
     }
 
     /// Marks a discontinuity; see [`Decoder::interrupt`].
-    pub fn interrupt(&mut self, offset: u64, sink: &mut impl Sink) {
+    pub fn interrupt(&mut self, offset: u64, sink: &mut impl ElementSink) {
         let Self { decoder, pairing: Some(pairing), .. } = self else {
             return self.decoder.interrupt(offset, sink);
         };
@@ -142,24 +142,24 @@ impl<'i> Deref for Paired<'i> {
 }
 
 /// Returns a function that emits accesses to `sink`.
-fn emit(offset: u64, sink: &mut impl Sink) -> impl FnMut(&DataAccess, Option<u64>) {
+fn emit(offset: u64, sink: &mut impl ElementSink) -> impl FnMut(&DataAccess, Option<u64>) {
     move |access, by| sink.element(offset, &Element::Data { access: *access, by })
 }
 
-/// Sink that forwards a decoder's elements and pairs accesses with instructions.
+/// ElementSink that forwards a decoder's elements and pairs accesses with instructions.
 struct Beside<'a, S> {
     sink: &'a mut S,
     pairing: &'a mut Pairing,
     image: &'a Image,
 }
 
-impl<S: Sink> Beside<'_, S> {
+impl<S: ElementSink> Beside<'_, S> {
     fn pair(&mut self, offset: u64, element: &Element) {
         self.pairing.element(element, self.image, MemorySpace::ANY, &mut emit(offset, self.sink));
     }
 }
 
-impl<S: Sink> Sink for Beside<'_, S> {
+impl<S: ElementSink> ElementSink for Beside<'_, S> {
     const FOLLOWS: bool = S::FOLLOWS;
 
     fn element(&mut self, offset: u64, element: &Element) {

@@ -1,7 +1,7 @@
 //! Trap packets: format 3, subformat 1.
 
 use tracewright_core::{Contradiction, Element, Exception, GapReason};
-use tracewright_flow::{NodeId, Sink};
+use tracewright_flow::{NodeId, ElementSink};
 
 use super::Decoder;
 use super::decoder::{Epc, State};
@@ -11,7 +11,7 @@ use crate::packet::{Packet, Trap};
 
 impl Decoder<'_> {
     /// Handles a trap packet.
-    pub(super) fn trap(&mut self, offset: u64, trap: &Trap, sink: &mut impl Sink) {
+    pub(super) fn trap(&mut self, offset: u64, trap: &Trap, sink: &mut impl ElementSink) {
         let address = trap.address.map(|address| self.params.address(address));
         if let (State::Waiting { .. }, None, false) = (self.state, address, self.options.full_address) {
             // The handler could be found, but the next address would be a difference to an unknown one.
@@ -86,7 +86,7 @@ impl Decoder<'_> {
     }
 
     /// Handles a packet that leaves out the handler's address.
-    fn implicit_handler(&mut self, offset: u64, trap: &Trap, epc: Option<u64>, sink: &mut impl Sink) {
+    fn implicit_handler(&mut self, offset: u64, trap: &Trap, epc: Option<u64>, sink: &mut impl ElementSink) {
         self.reset_history();
         let after = epc.and_then(|epc| self.after_instruction(epc));
         match self.handlers.find(trap, after) {

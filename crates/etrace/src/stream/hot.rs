@@ -1,7 +1,7 @@
 //! Fast path for the most frequent messages: short ones without a timestamp.
 
 use super::sources::Sources;
-use super::{Config, Content, Encapsulation, Message, Sink};
+use super::{Config, Content, Encapsulation, Message, EtraceSink};
 use crate::Params;
 use crate::packet;
 
@@ -40,7 +40,7 @@ impl Hot {
         position: u64,
         config: &Config,
         sources: &Sources,
-        sink: &mut impl Sink,
+        sink: &mut impl EtraceSink,
     ) -> usize {
         if (self.source_bits, self.type_bits) == (0, 0) {
             return self.run_alone(bytes, position, config, sources, sink);
@@ -85,7 +85,7 @@ impl Hot {
         position: u64,
         config: &Config,
         sources: &Sources,
-        sink: &mut impl Sink,
+        sink: &mut impl EtraceSink,
     ) -> usize {
         let Self { packet, mask, header: expected, flow, .. } = *self;
         // Messages read here never change options.

@@ -122,7 +122,7 @@ pub enum Content {
 }
 
 /// Consumer of messages.
-pub trait Sink {
+pub trait EtraceSink {
     /// Receives a message that began at stream position `offset`. `bytes` are all its bytes, encapsulation
     /// included (none for [`Content::NotSync`]).
     fn message(&mut self, offset: u64, bytes: &[u8], message: &Message);
@@ -137,7 +137,7 @@ pub trait Sink {
     }
 }
 
-impl<F: FnMut(u64, &[u8], &Message)> Sink for F {
+impl<F: FnMut(u64, &[u8], &Message)> EtraceSink for F {
     #[inline(always)]
     fn message(&mut self, offset: u64, bytes: &[u8], message: &Message) {
         self(offset, bytes, message);

@@ -4,7 +4,7 @@ use super::frame::Body;
 use super::hot::Hot;
 use super::search::{Found, Search};
 use super::sources::Sources;
-use super::{Config, Content, Encapsulation, Malformed, Message, Sink};
+use super::{Config, Content, Encapsulation, Malformed, Message, EtraceSink};
 use crate::packet::{self, Packet};
 use crate::{Options, data};
 
@@ -97,7 +97,7 @@ impl Parser {
     }
 
     /// Reads the next bytes of the stream.
-    pub fn feed(&mut self, bytes: &[u8], sink: &mut impl Sink) {
+    pub fn feed(&mut self, bytes: &[u8], sink: &mut impl EtraceSink) {
         let mut rest = bytes;
         while self.carried > 0 && !rest.is_empty() {
             let before = self.carried;
@@ -138,7 +138,7 @@ impl Parser {
 
     /// Ends the stream. Reports an unfinished message as incomplete and a search as not synchronised. Bytes
     /// fed later start a new stream whose positions continue.
-    pub fn finish(&mut self, sink: &mut impl Sink) {
+    pub fn finish(&mut self, sink: &mut impl EtraceSink) {
         let end = self.position();
         if let Some(search) = self.search.take() {
             not_sync(search.from, end, sink);
@@ -152,7 +152,7 @@ impl Parser {
 
     /// Handles one message or one skipped position. Returns how many bytes it consumed; 0 if it needs more.
     #[inline]
-    fn step(&mut self, bytes: &[u8], sink: &mut impl Sink) -> usize {
+    fn step(&mut self, bytes: &[u8], sink: &mut impl EtraceSink) -> usize {
         let Some(&first) = bytes.first() else { return 0 };
         if let Some(search) = &mut self.search {
             match search.look(self.at, bytes, &self.config, &self.sources) {
@@ -184,7 +184,7 @@ impl Parser {
 
     /// Reads the message that fills `bytes`.
     #[inline]
-    fn message(&mut self, bytes: &[u8], sink: &mut impl Sink) {
+    fn message(&mut self, bytes: &[u8], sink: &mut impl EtraceSink) {
         let frame = match self.config.encapsulation.frame(bytes) {
             Ok(frame) => frame,
             Err(why) => return self.malformed(bytes, why, sink),
@@ -218,7 +218,7 @@ impl Parser {
     }
 
     #[cold]
-    fn malformed(&mut self, bytes: &[u8], why: Malformed, sink: &mut impl Sink) {
+    fn malformed(&mut self, bytes: &[u8], why: Malformed, sink: &mut impl EtraceSink) {
         emit(sink, self.at, bytes, &message(Content::Malformed(why)));
         if self.config.encapsulation != Encapsulation::Pulp {
             self.search = Some(Search::new(self.at + bytes.len() as u64, bytes));
@@ -228,7 +228,7 @@ impl Parser {
 
 /// Not inlined, so that the sink's code is inlined only here and in the fast path ([`Hot`]).
 #[inline(never)]
-fn emit(sink: &mut impl Sink, offset: u64, bytes: &[u8], message: &Message) {
+fn emit(sink: &mut impl EtraceSink, offset: u64, bytes: &[u8], message: &Message) {
     sink.message(offset, bytes, message);
 }
 
@@ -236,7 +236,7 @@ fn message(content: Content) -> Message {
     Message { source: 0, flow: 0, timestamp: None, content }
 }
 
-fn not_sync(from: u64, to: u64, sink: &mut impl Sink) {
+fn not_sync(from: u64, to: u64, sink: &mut impl EtraceSink) {
     if from < to {
         emit(sink, from, &[], &message(Content::NotSync { len: to - from }));
     }

@@ -17,7 +17,7 @@ use tracewright_etrace::packet::Packet;
 use tracewright_etrace::stream::{self, Encapsulation, Parser, Writer};
 use tracewright_etrace::{Options, data};
 use tracewright_flow::Instructions;
-use tracewright_hart::{Controlled, Events, Moment, Privilege, Sink, Trap};
+use tracewright_hart::{Controlled, Events, Moment, Privilege, HartSink, Trap};
 use tracewright_testkit::Rng;
 use tracewright_testkit::control::{Asked, EventNames, Happening, Step, qualified, random};
 
@@ -43,7 +43,7 @@ impl Item {
     }
 }
 
-/// Sink that encodes.
+/// HartSink that encodes.
 struct Encode {
     encoder: Encoder,
     executed: Executed,
@@ -68,7 +68,7 @@ impl Encode {
     }
 }
 
-impl Sink for Encode {
+impl HartSink for Encode {
     fn block(&mut self, block: &Block) {
         let entry = self.executed.block(block);
         self.tell(|encoder, mut out| encoder.entry(&entry, &mut out));

@@ -8,18 +8,18 @@ use tracewright_etrace::ingress::csv::{Reader, Retirement};
 use tracewright_etrace::ingress::{CType, Entry, Executed, ITypeWidth};
 use tracewright_etrace::packet::Packet;
 use tracewright_etrace::{Options, Params};
-use tracewright_hart::{Blocks, Privilege, Sink, Trap, log};
+use tracewright_hart::{Blocks, Privilege, HartSink, Trap, log};
 use tracewright_isa::riscv::{IType, Xlen};
 use tracewright_testkit::etrace::{flows, text};
 use tracewright_testkit::{captures_for, skip};
 
-/// Sink that turns a machine's events into entries: all it takes to connect an encoder to a hart.
+/// HartSink that turns a machine's events into entries: all it takes to connect an encoder to a hart.
 struct Port {
     executed: Executed,
     entries: Vec<Entry>,
 }
 
-impl Sink for Port {
+impl HartSink for Port {
     fn block(&mut self, block: &Block) {
         self.entries.push(self.executed.block(block));
     }

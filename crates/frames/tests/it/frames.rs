@@ -4,7 +4,7 @@ use crate::common;
 
 use common::lines::{DATA, FSYNC, Out, check, data, frame};
 use common::{Container, Event, deframe, deframe_whole, pieces};
-use tracewright_frames::{Deframer, Format, Lost, LostReason, Run, Sink};
+use tracewright_frames::{Deframer, Format, Lost, LostReason, Run, FrameSink};
 use tracewright_testkit::Rng;
 
 mod id_bytes {
@@ -160,7 +160,7 @@ mod the_deframer {
     #[derive(Default)]
     struct Runs(Vec<(Run, usize)>);
 
-    impl Sink for Runs {
+    impl FrameSink for Runs {
         fn data(&mut self, run: Run, bytes: &[u8]) {
             self.0.push((run, bytes.len()));
         }

@@ -6,14 +6,14 @@ use tracewright_isa::riscv::IType;
 
 use super::Events;
 use super::told::{Part, Told, behind};
-use crate::{Access, Privilege, Sink, Trap};
+use crate::{Access, Privilege, HartSink, Trap};
 
-/// Passes on to another sink only what qualifies, and reports a gap ([`Sink::lost`]) where that ends.
+/// Passes on to another sink only what qualifies, and reports a gap ([`HartSink::lost`]) where that ends.
 ///
 /// Each instruction is decided separately, so that a block may be passed on in parts. A trap is decided as if its
 /// handler already ran at the address where it was taken. Privilege and context are always passed on.
 pub struct Controlled<S> {
-    /// Sink for what qualifies.
+    /// HartSink for what qualifies.
     pub inner: S,
     control: Control,
     events: Events,
@@ -41,7 +41,7 @@ impl<S> fmt::Debug for Controlled<S> {
     }
 }
 
-impl<S: Sink> Controlled<S> {
+impl<S: HartSink> Controlled<S> {
     /// Creates a sink that passes on to `inner` what qualifies.
     pub fn new(control: Control, inner: S) -> Self {
         Self {
@@ -228,7 +228,7 @@ impl<S: Sink> Controlled<S> {
     }
 }
 
-impl<S: Sink> Sink for Controlled<S> {
+impl<S: HartSink> HartSink for Controlled<S> {
     const ACCESSES: bool = S::ACCESSES;
     const DATA: bool = S::DATA;
     const INSTRUCTIONS: bool = true;

@@ -1,7 +1,7 @@
 use tracewright_core::{Block, Class, DataAccess, Ended, Flow, Isa};
 use tracewright_isa::{ItState, riscv, t32};
 
-use crate::{Access, Sink};
+use crate::{Access, HartSink};
 
 /// Reports for the current block. Buffers grow to the longest block; nothing is allocated after that.
 #[derive(Clone, Debug, Default)]
@@ -32,7 +32,7 @@ impl Told {
 
     /// Passes on everything, then the block.
     #[inline]
-    pub fn all<S: Sink>(&self, block: &Block, sink: &mut S) {
+    pub fn all<S: HartSink>(&self, block: &Block, sink: &mut S) {
         if S::INSTRUCTIONS && !self.bits.is_empty() {
             sink.instructions(&self.bits);
         }
@@ -49,7 +49,7 @@ impl Told {
     }
 
     /// Passes on a part of the block.
-    pub fn part<S: Sink>(&self, block: &Block, part: Part, sink: &mut S) {
+    pub fn part<S: HartSink>(&self, block: &Block, part: Part, sink: &mut S) {
         let Part { first, start, behind, end, last_len } = part;
         let range = first as usize..behind as usize;
         if S::INSTRUCTIONS

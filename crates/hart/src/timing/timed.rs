@@ -1,9 +1,9 @@
 use tracewright_core::{Block, DataAccess};
 
 use super::Model;
-use crate::{Access, Privilege, Sink, Trap};
+use crate::{Access, Privilege, HartSink, Trap};
 
-/// Passes everything on to another sink, and reports to it the cycle of each instruction ([`Sink::cycles`]) before each
+/// Passes everything on to another sink, and reports to it the cycle of each instruction ([`HartSink::cycles`]) before each
 /// block.
 #[derive(Clone, Debug)]
 pub struct Timed<S> {
@@ -24,7 +24,7 @@ impl<S> Timed<S> {
     }
 }
 
-impl<S: Sink> Sink for Timed<S> {
+impl<S: HartSink> HartSink for Timed<S> {
     const ACCESSES: bool = true;
     const DATA: bool = S::DATA;
     const INSTRUCTIONS: bool = true;

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use elf::elf;
 use tracewright_core::Block;
 use tracewright_hart::bare::{Bare, Options};
-use tracewright_hart::{Core, Hart, Sink, Stop, Trap};
+use tracewright_hart::{Core, Hart, HartSink, Stop, Trap};
 
 const RAM: u64 = 0x8000_0000;
 /// Address of the handler of the programs below.
@@ -46,7 +46,7 @@ fn sd(rs2: u32, rs1: u32) -> u32 {
 #[derive(Default)]
 struct Traps(Vec<Trap>);
 
-impl Sink for Traps {
+impl HartSink for Traps {
     fn block(&mut self, _: &Block) {}
 
     fn trap(&mut self, trap: &Trap) {
@@ -280,7 +280,7 @@ fn setting_a_pending_bit_does_not_keep_the_external_line() {
 #[derive(Default)]
 struct Contexts(Vec<u64>);
 
-impl Sink for Contexts {
+impl HartSink for Contexts {
     fn block(&mut self, _: &Block) {}
 
     fn context(&mut self, context: u64) {

@@ -7,14 +7,14 @@ use std::io;
 use elf::elf;
 use tracewright_core::{AtomicOp, Block, CsrOp, DataAccess, DataKind};
 use tracewright_hart::bare::{Bare, Options};
-use tracewright_hart::{Hart, Sink};
+use tracewright_hart::{Hart, HartSink};
 
 const RAM: u64 = 0x8000_0000;
 
 #[derive(Default)]
 struct Data(Vec<(u64, DataAccess)>);
 
-impl Sink for Data {
+impl HartSink for Data {
     const DATA: bool = true;
 
     fn block(&mut self, _: &Block) {}

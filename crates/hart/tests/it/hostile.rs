@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tracewright_core::Block;
 use tracewright_hart::bare::{self, Bare};
 use tracewright_hart::linux::{self, Linux};
-use tracewright_hart::{Core, Exception, Hart, Machine, Sink, Stop, Trap, cause};
+use tracewright_hart::{Core, Exception, Hart, Machine, HartSink, Stop, Trap, cause};
 use tracewright_testkit::Scratch;
 
 use crate::support::elf;
@@ -217,7 +217,7 @@ fn exceptions_alone_do_not_go_on_for_ever() {
 
     // A requested stop comes first.
     struct Asker(Arc<AtomicBool>);
-    impl Sink for Asker {
+    impl HartSink for Asker {
         fn block(&mut self, _: &Block) {}
         fn trap(&mut self, _: &Trap) {
             self.0.store(true, Ordering::Relaxed);

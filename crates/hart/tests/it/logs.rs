@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use tracewright_core::{Block, Ended};
 use tracewright_hart::log::{Kind, LogError, csv, detect, qemu, rvfi, spike};
-use tracewright_hart::{Access, Blocks, Privilege, Retired, Retirements, Sink, Trap};
+use tracewright_hart::{Access, Blocks, Privilege, Retired, Retirements, HartSink, Trap};
 use tracewright_isa::riscv::{AccessKind, Xlen};
 
 /// Collects everything that a reader returns. Panics at an error.
@@ -358,7 +358,7 @@ enum Told {
 #[derive(Debug, Default)]
 struct All(Vec<Told>);
 
-impl Sink for All {
+impl HartSink for All {
     const ACCESSES: bool = true;
     const INSTRUCTIONS: bool = true;
 

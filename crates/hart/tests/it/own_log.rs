@@ -3,7 +3,7 @@
 use tracewright_core::{Block, Class, Ended, Flow, Isa, Role};
 use tracewright_hart::log::own::{Error, Header, Reader, Writer};
 use tracewright_hart::log::{Kind, detect};
-use tracewright_hart::{Access, Privilege, Sink, Trap};
+use tracewright_hart::{Access, Privilege, HartSink, Trap};
 use tracewright_isa::riscv::{AccessKind, Xlen};
 use tracewright_testkit::Rng;
 
@@ -21,7 +21,7 @@ enum Told {
 }
 
 impl Told {
-    fn tell(&self, sink: &mut impl Sink) {
+    fn tell(&self, sink: &mut impl HartSink) {
         match self {
             Self::Block(block) => sink.block(block),
             Self::Access(access) => sink.access(access),
@@ -52,7 +52,7 @@ impl All {
     }
 }
 
-impl Sink for All {
+impl HartSink for All {
     const ACCESSES: bool = true;
     const INSTRUCTIONS: bool = true;
     const CYCLES: bool = true;

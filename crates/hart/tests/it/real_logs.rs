@@ -11,7 +11,7 @@ use support::How;
 use tracewright_core::{Block, Ended, Flow};
 use tracewright_hart::log::own::{Reader, Writer};
 use tracewright_hart::log::{Kind, csv, detect, qemu};
-use tracewright_hart::{Blocks, Retired, Retirements, Sink, Stop, Trap};
+use tracewright_hart::{Blocks, Retired, Retirements, HartSink, Stop, Trap};
 use tracewright_isa::riscv::{Xlen, decode};
 use tracewright_testkit::{Scratch, captures, skip};
 
@@ -39,7 +39,7 @@ impl Count {
     }
 }
 
-impl Sink for Count {
+impl HartSink for Count {
     const INSTRUCTIONS: bool = true;
 
     fn instructions(&mut self, bits: &[u32]) {

@@ -3,7 +3,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use tracewright_hart::Sink;
+use tracewright_hart::HartSink;
 
 use super::damage::{Damage, DamageKind, Error};
 use super::definitions::Definitions;
@@ -176,8 +176,8 @@ impl<R: Read + Seek> Log<R> {
     ///
     /// # Errors
     /// Returns an error if the log has no such thread, cannot be read, or is damaged. What came before the damage was
-    /// reported, and then that the rest is [lost](Sink::lost).
-    pub fn read<S: Sink>(&mut self, index: u32, sink: &mut S) -> Result<Option<Off>, Error> {
+    /// reported, and then that the rest is [lost](HartSink::lost).
+    pub fn read<S: HartSink>(&mut self, index: u32, sink: &mut S) -> Result<Option<Off>, Error> {
         let mut thread = Thread::new(index, &self.header);
         let mut bytes = 0;
         let result = self.read_into(index, &mut thread, &mut bytes, sink);
@@ -186,7 +186,7 @@ impl<R: Read + Seek> Log<R> {
         result.map(|()| thread.off())
     }
 
-    fn read_into<S: Sink>(
+    fn read_into<S: HartSink>(
         &mut self,
         index: u32,
         thread: &mut Thread,

@@ -1,4 +1,4 @@
-//! Decodes the retirement log: blocks, traps and accesses, thread by thread, for any [`hart::Sink`](tracewright_hart::Sink).
+//! Decodes the retirement log: blocks, traps and accesses, thread by thread, for any [`hart::HartSink`](tracewright_hart::HartSink).
 //!
 //! [`Log`] reads a file. While a log is written, its receiver passes chunks to [`Definitions`] and to one [`Thread`] each.
 //!
@@ -8,7 +8,7 @@
 //!   reasons are joined, and a translation with a barrier in it is several blocks.
 //! * If execution did not continue where the last instruction led, the program handled a signal: a
 //!   [`Trap`](tracewright_hart::Trap) that is an interrupt. After an indirect or conditional branch it is not known where execution
-//!   would have continued: [`lost`](tracewright_hart::Sink::lost) is reported instead of a trap, and a conditional branch is
+//!   would have continued: [`lost`](tracewright_hart::HartSink::lost) is reported instead of a trap, and a conditional branch is
 //!   [`Cut`](tracewright_core::Ended::Cut).
 //! * A conditional branch whose target is the next instruction counts as not taken.
 //! * A conditional system call (A32, T32) that is followed by the next instruction counts as not made.

@@ -1,7 +1,7 @@
 //! Reports what a translation executed, once its successor is known.
 
 use tracewright_core::{Block, Ended, Flow, Isa};
-use tracewright_hart::{Access, Sink};
+use tracewright_hart::{Access, HartSink};
 use tracewright_isa::ItState;
 use tracewright_isa::riscv::AccessKind;
 
@@ -40,7 +40,7 @@ impl Thread {
     /// Reports what the current translation executed. `next` is what came after it; `None` if nothing did.
     ///
     /// Returns why its block ended, if reporting that was all, and will be whenever `next` comes after it.
-    pub(super) fn settle<S: Sink>(
+    pub(super) fn settle<S: HartSink>(
         &mut self,
         next: Option<Place>,
         definitions: &Definitions,
@@ -112,7 +112,7 @@ impl Thread {
     }
 
     /// Appends the instructions of a translation up to this index to the pending run. Reports blocks that end on the way.
-    fn append<S: Sink>(
+    fn append<S: HartSink>(
         &mut self,
         translation: &Translation,
         upto: u32,
@@ -143,7 +143,7 @@ impl Thread {
     }
 
     /// Appends a run whose first instruction has this index.
-    fn piece<S: Sink>(
+    fn piece<S: HartSink>(
         &mut self,
         piece: &Run,
         first: u32,
@@ -185,7 +185,7 @@ impl Thread {
     }
 
     /// Reports a block that ended within a translation, where another run follows.
-    fn inner<S: Sink>(&mut self, next: Place, sink: &mut S) {
+    fn inner<S: HartSink>(&mut self, next: Place, sink: &mut S) {
         match self.before.map(|run| lead(&run, next, false)) {
             Some(Lead::There(ended)) => self.tell(ended, sink),
             Some(Lead::On | Lead::Elsewhere(..)) => {
@@ -199,7 +199,7 @@ impl Thread {
 
     /// Reports the block, now that its successor is known, and a signal in between. Returns why the block ended, if
     /// that was all.
-    fn lead<S: Sink>(
+    fn lead<S: HartSink>(
         &mut self,
         next: Option<Place>,
         it: ItState,
@@ -236,7 +236,7 @@ impl Thread {
     }
 
     /// Reports the block as far as it went.
-    pub(super) fn close<S: Sink>(&mut self, sink: &mut S) {
+    pub(super) fn close<S: HartSink>(&mut self, sink: &mut S) {
         if let Some(run) = self.before {
             let class = run.block.class;
             let ended = match (run.ends_block(), class.is_branch()) {
@@ -248,7 +248,7 @@ impl Thread {
         }
     }
 
-    fn tell<S: Sink>(&mut self, ended: Ended, sink: &mut S) {
+    fn tell<S: HartSink>(&mut self, ended: Ended, sink: &mut S) {
         if let Some(run) = self.before.take() {
             self.instructions += u64::from(run.block.count);
             sink.block(&run.ended(ended));

@@ -1,5 +1,5 @@
 use tracewright_core::Isa;
-use tracewright_hart::{Privilege, Sink};
+use tracewright_hart::{Privilege, HartSink};
 use tracewright_isa::ItState;
 
 use super::code::Run;
@@ -96,8 +96,8 @@ impl Thread {
     ///
     /// # Errors
     /// Returns an error if words make no sense. Everything before them was reported, and that the rest is
-    /// [lost](Sink::lost); nothing more can be taken.
-    pub fn take<S: Sink>(
+    /// [lost](HartSink::lost); nothing more can be taken.
+    pub fn take<S: HartSink>(
         &mut self,
         bytes: &[u8],
         definitions: &Definitions,
@@ -131,7 +131,7 @@ impl Thread {
     }
 
     /// Ends the thread. If its words do not say that recording stopped, the last translation is not reported.
-    pub fn finish<S: Sink>(&mut self, definitions: &Definitions, sink: &mut S) {
+    pub fn finish<S: HartSink>(&mut self, definitions: &Definitions, sink: &mut S) {
         if self.damage.is_none() {
             self.start(definitions, sink);
             self.abandon(definitions, sink);
@@ -139,7 +139,7 @@ impl Thread {
     }
 
     /// Ends the thread like [`finish`](Self::finish), and reports that something is missing from here on.
-    pub fn lose<S: Sink>(&mut self, definitions: &Definitions, sink: &mut S) {
+    pub fn lose<S: HartSink>(&mut self, definitions: &Definitions, sink: &mut S) {
         self.finish(definitions, sink);
         sink.lost();
     }
@@ -159,7 +159,7 @@ impl Thread {
         self.off
     }
 
-    fn start<S: Sink>(&mut self, definitions: &Definitions, sink: &mut S) {
+    fn start<S: HartSink>(&mut self, definitions: &Definitions, sink: &mut S) {
         if !self.is_started {
             self.is_started = true;
             sink.privilege(Privilege::User);
@@ -169,7 +169,7 @@ impl Thread {
         }
     }
 
-    fn words<S: Sink>(
+    fn words<S: HartSink>(
         &mut self,
         words: &[[u8; 4]],
         definitions: &Definitions,
@@ -200,7 +200,7 @@ impl Thread {
 
     /// Decodes outcomes: the hot path.
     #[inline]
-    fn outcomes<S: Sink>(
+    fn outcomes<S: HartSink>(
         &mut self,
         bits: u32,
         mut count: u32,
@@ -244,7 +244,7 @@ impl Thread {
 
     /// Decodes one outcome, and determines whether it may take the fast path from now on.
     #[inline(never)]
-    fn outcome<S: Sink>(
+    fn outcome<S: HartSink>(
         &mut self,
         outcome: bool,
         definitions: &Definitions,
@@ -265,7 +265,7 @@ impl Thread {
     }
 
     /// Decodes a translation given by its number.
-    fn told<S: Sink>(
+    fn told<S: HartSink>(
         &mut self,
         number: u32,
         definitions: &Definitions,
@@ -307,7 +307,7 @@ impl Thread {
     }
 
     /// Makes `node` current, after what ran before was reported.
-    fn enter<S: Sink>(
+    fn enter<S: HartSink>(
         &mut self,
         node: u32,
         definitions: &Definitions,
@@ -331,7 +331,7 @@ impl Thread {
 
     /// Decodes rare words.
     #[cold]
-    fn other<S: Sink>(
+    fn other<S: HartSink>(
         &mut self,
         word: Word,
         definitions: &Definitions,
@@ -381,14 +381,14 @@ impl Thread {
     }
 
     /// Reports what ran; what comes next does not follow from it.
-    fn stop<S: Sink>(&mut self, definitions: &Definitions, sink: &mut S) {
+    fn stop<S: HartSink>(&mut self, definitions: &Definitions, sink: &mut S) {
         self.gap |= self.now.is_some();
         self.settle(None, definitions, sink);
         (self.now, self.is_plain) = (None, false);
     }
 
     /// Reports what has certainly run, and no more.
-    fn abandon<S: Sink>(&mut self, definitions: &Definitions, sink: &mut S) {
+    fn abandon<S: HartSink>(&mut self, definitions: &Definitions, sink: &mut S) {
         if self.off.is_none() && self.left.is_none() && !self.signal {
             self.accesses.clear();
             self.close(sink);

@@ -4,7 +4,7 @@ use crate::support;
 
 use support::record;
 use tracewright_core::{Block, Ended, Flow};
-use tracewright_hart::{Sink, Trap};
+use tracewright_hart::{HartSink, Trap};
 use tracewright_testkit::qemu::Program;
 use tracewright_testkit::{Scratch, debian, skip};
 
@@ -22,7 +22,7 @@ struct Follows {
     wrong: Vec<String>,
 }
 
-impl Sink for Follows {
+impl HartSink for Follows {
     fn block(&mut self, block: &Block) {
         if self.next.is_some_and(|next| next != block.start) {
             self.wrong.push(format!("{:x?}, then {block:x?}", self.next));

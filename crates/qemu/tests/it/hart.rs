@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use support::record;
 use tracewright_core::Block;
 use tracewright_hart::linux::{Linux, Mount, Options, Streams};
-use tracewright_hart::{Hart, Sink, Stop, Trap};
+use tracewright_hart::{Hart, HartSink, Stop, Trap};
 use tracewright_testkit::qemu::{Guest, Program};
 
 /// An event of an execution.
@@ -27,7 +27,7 @@ enum Event {
 #[derive(Debug, Default)]
 struct Events(Vec<Event>);
 
-impl Sink for Events {
+impl HartSink for Events {
     fn block(&mut self, block: &Block) {
         self.0.push(Event::Block(*block));
     }

@@ -5,7 +5,7 @@ use std::thread::JoinHandle;
 use std::vec;
 
 use tracewright_core::Block;
-use tracewright_hart::{self as hart, Access, Privilege, Sink};
+use tracewright_hart::{self as hart, Access, Privilege, HartSink};
 
 use super::item::{Item, Mode, Trap};
 
@@ -49,7 +49,7 @@ impl Items {
     }
 }
 
-impl Sink for Items {
+impl HartSink for Items {
     const ACCESSES: bool = true;
 
     #[inline]

@@ -2,7 +2,7 @@
 
 use tracewright_core::control::{Control, Plan};
 use tracewright_core::{Block, Element, Isa};
-use tracewright_hart::{Controlled, Events, Moment, Sink};
+use tracewright_hart::{Controlled, Events, Moment, HartSink};
 use tracewright_input::Process;
 use tracewright_isa::riscv::IType;
 use tracewright_isa::{ItState, decode};
@@ -74,7 +74,7 @@ fn bits(program: &Program, isa: Isa, at: u64) -> u32 {
     }
 }
 
-fn tell(program: &Program, events: &[Event], sink: &mut impl Sink) {
+fn tell(program: &Program, events: &[Event], sink: &mut impl HartSink) {
     sink.privilege(tracewright_hart::Privilege::User);
     sink.context(FIRST_TID.into());
     for event in events {

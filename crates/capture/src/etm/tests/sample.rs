@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tracewright_core::{Element, Exception, Isa};
-use tracewright_hart::{Sink, Trap};
+use tracewright_hart::{HartSink, Trap};
 use tracewright_input::{Mapping, Process};
 
 use super::super::{Folder, Settings};

@@ -1,7 +1,7 @@
 //! Random executions of programs, told as a machine would tell them.
 
 use tracewright_core::{Block, Class, Ended, Flow, Isa, Role};
-use tracewright_hart::{Sink, Trap};
+use tracewright_hart::{HartSink, Trap};
 use tracewright_isa::{ItState, decode};
 use tracewright_testkit::Rng;
 
@@ -27,7 +27,7 @@ impl Event {
         }
     }
 
-    pub fn tell(&self, sink: &mut impl Sink) {
+    pub fn tell(&self, sink: &mut impl HartSink) {
         match self {
             Self::Block(block) | Self::Undecided(block, _) => sink.block(block),
             Self::Trap(trap) => sink.trap(trap),

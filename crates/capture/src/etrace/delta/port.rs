@@ -1,7 +1,7 @@
 //! The port of the delta trace: as E-Trace's, of its own.
 
 use tracewright_core::port::Stats;
-use tracewright_delta::{AtPort, Decoder, Encoder, Lost, Off, Out, Run, Sink, Span, Sync};
+use tracewright_delta::{AtPort, Decoder, Encoder, Lost, Off, Out, Run, DeltaSink, Span, Sync};
 
 use crate::port::{Gaps, PortRequest, Report, Sizing};
 
@@ -42,7 +42,7 @@ impl Out for Sizes<'_> {
 #[derive(Debug, Default)]
 struct Told(u64);
 
-impl Sink for Told {
+impl DeltaSink for Told {
     fn sync(&mut self, _: u64, _: &Sync) {}
 
     fn run(&mut self, run: Run) {

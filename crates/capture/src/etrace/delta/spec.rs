@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tracewright_core::Block;
 use tracewright_delta::Config;
-use tracewright_hart::Sink;
+use tracewright_hart::HartSink;
 use tracewright_image::Image;
 use tracewright_isa::riscv::Xlen;
 
@@ -78,7 +78,7 @@ struct AtOnce {
     most: u64,
 }
 
-impl Sink for AtOnce {
+impl HartSink for AtOnce {
     const CYCLES: bool = true;
 
     fn block(&mut self, _: &Block) {}

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use tracewright_core::{Block, Element, Ended};
-use tracewright_hart::{Sink, Trap};
+use tracewright_hart::{HartSink, Trap};
 use tracewright_qemu::read::Log;
 use tracewright_testkit::qemu::{Guest, Program};
 use tracewright_testkit::{Scratch, lister};
@@ -205,7 +205,7 @@ impl Events {
     }
 }
 
-impl Sink for Events {
+impl HartSink for Events {
     fn block(&mut self, block: &Block) {
         // A branch of which nobody knows where it went is left out of traces: nothing can be told of it.
         let is_undecided = block.ended == Ended::Cut && block.class.is_branch();

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use tracewright_core::{Block, Ended, Isa, Role};
-use tracewright_hart::{Privilege, Sink, Trap};
+use tracewright_hart::{Privilege, HartSink, Trap};
 use tracewright_image::Image;
 use tracewright_isa::riscv::{IType, len};
 use tracewright_testkit::control::{Happening, Step};
@@ -54,7 +54,7 @@ impl Execution {
 }
 
 /// Replays the events.
-pub fn replay(told: &[Told], sink: &mut impl Sink) {
+pub fn replay(told: &[Told], sink: &mut impl HartSink) {
     for told in told {
         match told {
             Told::Instructions(bits) => sink.instructions(bits),
@@ -77,7 +77,7 @@ struct Both {
     number: u64,
 }
 
-impl Sink for Both {
+impl HartSink for Both {
     const INSTRUCTIONS: bool = true;
 
     fn block(&mut self, block: &Block) {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tracewright_core::{Block, Flow, MemorySpace};
 use tracewright_hart::bare::{self, Bare};
 use tracewright_hart::linux::{self, Linux, Streams};
-use tracewright_hart::{Hart, Privilege, Sink, Trap};
+use tracewright_hart::{Hart, Privilege, HartSink, Trap};
 use tracewright_image::{Bytes, Image};
 
 use super::happened::Happened;
@@ -20,7 +20,7 @@ pub enum Event {
     Context(u64),
 }
 
-/// Sink that keeps a machine's events and its code.
+/// HartSink that keeps a machine's events and its code.
 #[derive(Default)]
 pub struct Record {
     pub events: Vec<Event>,
@@ -30,7 +30,7 @@ pub struct Record {
     pub changed: bool,
 }
 
-impl Sink for Record {
+impl HartSink for Record {
     const INSTRUCTIONS: bool = true;
 
     fn block(&mut self, block: &Block) {
@@ -106,7 +106,7 @@ pub fn run(path: &Path, instructions: u64) -> Record {
 }
 
 /// Runs a program with any sink.
-pub fn run_into(path: &Path, instructions: u64, sink: &mut impl Sink) {
+pub fn run_into(path: &Path, instructions: u64, sink: &mut impl HartSink) {
     let elf = std::fs::read(path).unwrap();
     if bare::is_for_it(&elf) {
         // The proxy kernel runs a program.

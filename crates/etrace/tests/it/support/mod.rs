@@ -139,14 +139,14 @@ pub fn decode(
     reading
 }
 
-/// Sink that decodes messages; if it `knows` repeated ones, by their bytes.
+/// EtraceSink that decodes messages; if it `knows` repeated ones, by their bytes.
 struct Messages<'i> {
     decoder: Decoder<'i>,
     elements: Vec<(u64, Element)>,
     knows: bool,
 }
 
-impl stream::Sink for Messages<'_> {
+impl stream::EtraceSink for Messages<'_> {
     fn message(&mut self, offset: u64, _: &[u8], message: &Message) {
         let mut tell = |offset: u64, element: &Element| self.elements.push((offset, *element));
         self.decoder.message(offset, message, &mut tell);
@@ -158,13 +158,13 @@ impl stream::Sink for Messages<'_> {
     }
 }
 
-/// Sink that passes messages to a decoder, also by their bytes where it knows them.
+/// EtraceSink that passes messages to a decoder, also by their bytes where it knows them.
 pub struct Feed<'d, 'i, S> {
     pub decoder: &'d mut Decoder<'i>,
     pub sink: S,
 }
 
-impl<S: tracewright_flow::Sink> stream::Sink for Feed<'_, '_, S> {
+impl<S: tracewright_flow::ElementSink> stream::EtraceSink for Feed<'_, '_, S> {
     fn message(&mut self, offset: u64, _: &[u8], message: &Message) {
         self.decoder.message(offset, message, &mut self.sink);
     }

@@ -6,7 +6,7 @@ pub mod twin;
 use std::num::NonZero;
 
 use tracewright_core::TraceId;
-use tracewright_frames::{Deframer, DstreamBlocks, Format, Framer, Lost, Options, Run, Sink};
+use tracewright_frames::{Deframer, DstreamBlocks, Format, Framer, Lost, Options, Run, FrameSink};
 use tracewright_testkit::Rng;
 
 pub const FORMATS: [Format; 3] = [Format::Aligned, Format::Fsync, Format::FsyncHsync];
@@ -38,7 +38,7 @@ struct Recorder {
     events: Vec<Event>,
 }
 
-impl Sink for Recorder {
+impl FrameSink for Recorder {
     fn data(&mut self, run: Run, bytes: &[u8]) {
         assert!(!bytes.is_empty());
         for (i, &byte) in (0..).zip(bytes) {

@@ -1,6 +1,6 @@
 //! Our own log of an execution: small, fast to write, and readable if cut off.
 //!
-//! A [`Writer`] is a [`Sink`](crate::Sink); a [`Reader`] replays the log to a sink. `FORMAT.md` beside this module
+//! A [`Writer`] is a [`HartSink`](crate::HartSink); a [`Reader`] replays the log to a sink. `FORMAT.md` beside this module
 //! describes the format. In short: a dictionary of the blocks seen so far with a prediction of the next block, so that
 //! correct predictions are only counted; and memory accesses as differences to the last ones of the same instruction.
 //! The log consists of chunks with checksums.

@@ -8,7 +8,7 @@ use super::bytes::{Cursor, unzigzag};
 use super::chunk::{HEAD, Head, LARGEST};
 use super::model::{MOST, Model, Slot};
 use super::{Error, MAGIC, VERSION, code};
-use crate::{Privilege, Sink, Trap};
+use crate::{Privilege, HartSink, Trap};
 
 /// Contents of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,7 +101,7 @@ impl<R: Read> Reader<R> {
     ///
     /// # Errors
     /// Returns an error if the log cannot be read to its end. What comes before was reported.
-    pub fn read(&mut self, sink: &mut impl Sink) -> Result<(), Error> {
+    pub fn read(&mut self, sink: &mut impl HartSink) -> Result<(), Error> {
         while self.read_chunk(sink)? {}
         Ok(())
     }
@@ -111,7 +111,7 @@ impl<R: Read> Reader<R> {
     /// # Errors
     /// Returns an error if there is no complete, sound chunk. Nothing of it was reported, unless the chunk has wrong
     /// contents with a correct checksum. What follows cannot be read, since it depends on what is missing.
-    pub fn read_chunk(&mut self, sink: &mut impl Sink) -> Result<bool, Error> {
+    pub fn read_chunk(&mut self, sink: &mut impl HartSink) -> Result<bool, Error> {
         if self.is_at_end {
             return Ok(false);
         }
@@ -123,7 +123,7 @@ impl<R: Read> Reader<R> {
         read
     }
 
-    fn next_chunk(&mut self, sink: &mut impl Sink) -> Result<bool, Error> {
+    fn next_chunk(&mut self, sink: &mut impl HartSink) -> Result<bool, Error> {
         let offset = self.offset;
         let mut head = [0; HEAD];
         if fill(&mut self.input, &mut head)? < HEAD {
@@ -163,7 +163,7 @@ impl<R: Read> Reader<R> {
         Ok(true)
     }
 
-    fn tell(&mut self, codes: &[u8], data: &[u8], sink: &mut impl Sink) -> Option<()> {
+    fn tell(&mut self, codes: &[u8], data: &[u8], sink: &mut impl HartSink) -> Option<()> {
         let mut data = Cursor(data);
         for &code in codes {
             match code {
@@ -200,7 +200,7 @@ impl<R: Read> Reader<R> {
         data.0.is_empty().then_some(())
     }
 
-    fn run(&mut self, count: u32, data: &mut Cursor<'_>, sink: &mut impl Sink) -> Option<()> {
+    fn run(&mut self, count: u32, data: &mut Cursor<'_>, sink: &mut impl HartSink) -> Option<()> {
         for _ in 0..count {
             self.known(self.model.first_guess(), data, sink)?;
         }
@@ -209,7 +209,7 @@ impl<R: Read> Reader<R> {
 
     /// Reports a block of the dictionary.
     #[inline]
-    fn known<S: Sink>(&mut self, id: u32, data: &mut Cursor<'_>, sink: &mut S) -> Option<()> {
+    fn known<S: HartSink>(&mut self, id: u32, data: &mut Cursor<'_>, sink: &mut S) -> Option<()> {
         let entry = *self.model.entries.get(id as usize)?;
         if S::INSTRUCTIONS && self.header.instructions {
             sink.instructions(self.model.bits_of(&entry));
@@ -253,7 +253,7 @@ impl<R: Read> Reader<R> {
     }
 
     /// Reports instructions, accesses and cycles of a block that is not in the dictionary.
-    fn rest<S: Sink>(&mut self, data: &mut Cursor<'_>, sink: &mut S) -> Option<()> {
+    fn rest<S: HartSink>(&mut self, data: &mut Cursor<'_>, sink: &mut S) -> Option<()> {
         let mut bits = Vec::new();
         self.bits(data, &mut bits)?;
         if S::INSTRUCTIONS && !bits.is_empty() {

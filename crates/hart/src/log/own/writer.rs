@@ -8,7 +8,7 @@ use super::bytes::{put_fixed, put_varint, zigzag};
 use super::chunk::Head;
 use super::model::{MOST, Model, NONE, Slot};
 use super::{MAGIC, VERSION, code};
-use crate::{Access, Privilege, Sink, Trap};
+use crate::{Access, Privilege, HartSink, Trap};
 
 /// Size in bytes at which a chunk is written. The number of blocks follows.
 const CHUNK: usize = 1 << 16;
@@ -314,7 +314,7 @@ impl<W: Write, const ACCESSES: bool, const INSTRUCTIONS: bool, const CYCLES: boo
     }
 }
 
-impl<W: Write, const ACCESSES: bool, const INSTRUCTIONS: bool, const CYCLES: bool> Sink
+impl<W: Write, const ACCESSES: bool, const INSTRUCTIONS: bool, const CYCLES: bool> HartSink
     for Writer<W, ACCESSES, INSTRUCTIONS, CYCLES>
 {
     const ACCESSES: bool = ACCESSES;

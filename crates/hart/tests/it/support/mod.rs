@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use tracewright_core::Block;
 use tracewright_hart::linux::{Linux, Options, Streams};
-use tracewright_hart::{Hart, Sink, Stop, Trap};
+use tracewright_hart::{Hart, HartSink, Stop, Trap};
 
 /// Collects output.
 #[derive(Clone, Default)]
@@ -48,7 +48,7 @@ pub struct How<'a> {
 }
 
 /// Runs a Linux program.
-pub fn run(elf: &Path, how: &How<'_>, sink: &mut impl Sink) -> Ran {
+pub fn run(elf: &Path, how: &How<'_>, sink: &mut impl HartSink) -> Ran {
     let output = Output::default();
     let options = Options {
         arguments: [elf.as_os_str().to_owned()]
@@ -78,7 +78,7 @@ pub struct Addresses {
     bits: Vec<u32>,
 }
 
-impl Sink for Addresses {
+impl HartSink for Addresses {
     const INSTRUCTIONS: bool = true;
 
     fn instructions(&mut self, bits: &[u32]) {

@@ -9,7 +9,7 @@ use object::{Endianness, Object, ObjectSymbol, SymbolKind};
 use tracewright_core::Block;
 use tracewright_hart::linux::{Linux, Options, Streams};
 use tracewright_hart::timing::{Config, Model, Reason, Stats, Timed};
-use tracewright_hart::{Hart, Sink, Stop};
+use tracewright_hart::{Hart, HartSink, Stop};
 
 /// Instructions of each function, and stall cycles before them.
 struct ByFunction<'a> {
@@ -21,7 +21,7 @@ struct ByFunction<'a> {
     last: u64,
 }
 
-impl Sink for ByFunction<'_> {
+impl HartSink for ByFunction<'_> {
     const INSTRUCTIONS: bool = true;
     const CYCLES: bool = true;
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use tracewright_core::Block;
 use tracewright_hart::linux::{Linux, Options};
 use tracewright_hart::timing::{Config, Model, Timed};
-use tracewright_hart::{Access, Hart, Privilege, Sink, Stop, Trap};
+use tracewright_hart::{Access, Hart, Privilege, HartSink, Stop, Trap};
 
 /// A report to a sink.
 #[derive(Debug, PartialEq)]
@@ -25,7 +25,7 @@ struct Record {
     waiting: Option<usize>,
 }
 
-impl Sink for Record {
+impl HartSink for Record {
     const ACCESSES: bool = true;
     const INSTRUCTIONS: bool = true;
     const CYCLES: bool = true;
@@ -60,7 +60,7 @@ impl Sink for Record {
 }
 
 /// Runs a sample program up to `limit` instructions.
-fn run<S: Sink>(name: &str, argument: &str, limit: u64, sink: &mut S) -> Stop {
+fn run<S: HartSink>(name: &str, argument: &str, limit: u64, sink: &mut S) -> Stop {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/bin").join(name);
     let options = Options { arguments: vec![name.into(), argument.into()], ..Options::default() };
     let (core, linux) = Linux::load(&path, options).unwrap();

@@ -1,7 +1,7 @@
 //! Expected reports to a sink, computed instruction by instruction.
 
 use tracewright_core::{Block, Class, Ended, Flow, Isa};
-use tracewright_hart::{Access, Privilege, Sink, Trap};
+use tracewright_hart::{Access, Privilege, HartSink, Trap};
 
 /// A report to a sink.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub struct Everything {
     accesses: Vec<Access>,
 }
 
-impl Sink for Everything {
+impl HartSink for Everything {
     const ACCESSES: bool = true;
     const INSTRUCTIONS: bool = true;
 
@@ -59,7 +59,7 @@ impl Sink for Everything {
 #[derive(Debug, Default)]
 pub struct Plain(pub Vec<Told>);
 
-impl Sink for Plain {
+impl HartSink for Plain {
     fn block(&mut self, block: &Block) {
         self.0.push(Told::Block(*block, Vec::new(), Vec::new()));
     }

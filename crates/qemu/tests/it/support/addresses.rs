@@ -1,5 +1,5 @@
 use tracewright_core::{Block, Isa};
-use tracewright_hart::{Sink, Trap};
+use tracewright_hart::{HartSink, Trap};
 use tracewright_isa::{riscv, t32};
 use tracewright_qemu::format::Off;
 use tracewright_qemu::read::Log;
@@ -25,7 +25,7 @@ impl Addresses {
     }
 }
 
-impl Sink for Addresses {
+impl HartSink for Addresses {
     const INSTRUCTIONS: bool = true;
 
     fn instructions(&mut self, bits: &[u32]) {
