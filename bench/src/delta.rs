@@ -10,7 +10,7 @@ mod zstd;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use tracewright_delta::{Config, Decoder, Encoder, Lost, Off, Packing, Run, DeltaSink, Span, Sync};
+use tracewright_delta::{Config, Decoder, DeltaSink, Encoder, Lost, Off, Packing, Run, Span, Sync};
 
 use crate::hart::{number, time};
 use input::Input;

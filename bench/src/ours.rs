@@ -7,8 +7,8 @@ use std::time::Instant;
 use tracewright_core::{Block, Element, Ended};
 use tracewright_etm::Params;
 use tracewright_etm::decode::{Decoder, Feed, Options};
-use tracewright_etm::packet::{Kind, Packet, Parser, Resync, EtmSink};
-use tracewright_flow::{Counts, Profile};
+use tracewright_etm::packet::{EtmSink, Kind, Packet, Parser, Resync};
+use tracewright_flow::{BlockCounts, Counts};
 use tracewright_frames::{Deframer, Demux, Format, Lost, Run};
 
 use crate::Layer;
@@ -258,7 +258,7 @@ fn decoders<S>(input: &Input, out: impl Fn() -> S) -> Vec<Feed<'_, S>> {
     decoders.map(|decoder| Feed { decoder, sink: out() }).collect()
 }
 
-fn profiles(counted: Vec<Feed<'_, Counts>>) -> Vec<Profile> {
+fn profiles(counted: Vec<Feed<'_, Counts>>) -> Vec<BlockCounts> {
     counted.into_iter().map(|Feed { decoder, sink }| sink.finish(decoder.walker().graph())).collect()
 }
 

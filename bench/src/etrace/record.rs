@@ -8,7 +8,7 @@ use tracewright_etrace::ingress::Executed;
 use tracewright_etrace::packet::Packet;
 use tracewright_etrace::stream::{Config, Encapsulation, Writer};
 use tracewright_etrace::{Options, Params};
-use tracewright_hart::{Privilege, HartSink, Trap};
+use tracewright_hart::{HartSink, Privilege, Trap};
 
 use super::Answer;
 

@@ -5,7 +5,7 @@ use tracewright_etrace::encode::{Config, Encoder, Resync, ResyncMode};
 use tracewright_etrace::ingress::Executed;
 use tracewright_etrace::packet::{self, Packet, PayloadBytes};
 use tracewright_etrace::{Options, Params};
-use tracewright_hart::{Privilege, HartSink, Trap};
+use tracewright_hart::{HartSink, Privilege, Trap};
 
 use super::program::{self, Traced};
 use super::record;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tracewright_core::{Isa, MemorySpace};
 use tracewright_hart::log::{self, Kind, csv, own, qemu, rvfi, spike};
-use tracewright_hart::{Blocks, Retired, HartSink};
+use tracewright_hart::{Blocks, HartSink, Retired};
 use tracewright_image::Image;
 use tracewright_isa::riscv::Xlen;
 use tracewright_qemu::format::Target;

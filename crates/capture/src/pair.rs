@@ -1,5 +1,5 @@
 use tracewright_core::{Block, DataAccess};
-use tracewright_hart::{Access, Privilege, HartSink, Trap};
+use tracewright_hart::{Access, HartSink, Privilege, Trap};
 
 /// Two sinks; each is told what it asks for.
 #[derive(Debug)]

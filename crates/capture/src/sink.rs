@@ -1,7 +1,7 @@
 //! Sinks whose type is not known where they are called.
 
 use tracewright_core::{Block, DataAccess};
-use tracewright_hart::{Access, Privilege, HartSink, Trap};
+use tracewright_hart::{Access, HartSink, Privilege, Trap};
 
 /// Makes a sink of a type that wraps another, by handing on all but blocks.
 macro_rules! hand_on {

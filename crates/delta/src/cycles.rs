@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use tracewright_core::Stamp;
 
 use crate::decode::Decoder;
-use crate::item::{Item, Lost, Off, Run, DeltaSink, Span};
+use crate::item::{DeltaSink, Item, Lost, Off, Run, Span};
 use crate::packet::Sync;
 
 /// Number of bytes decoded at once.

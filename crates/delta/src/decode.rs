@@ -3,7 +3,7 @@
 use crate::bits::BitReader;
 use crate::config::{Code, Config, Format};
 use crate::group::{Group, NoGroup};
-use crate::item::{Lost, Off, Run, DeltaSink, Span, Told, Why};
+use crate::item::{DeltaSink, Lost, Off, Run, Span, Told, Why};
 use crate::packet::{Kind, LONGEST, MAGIC, Packet, Read, Sync};
 use crate::pairs;
 

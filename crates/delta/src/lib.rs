@@ -46,7 +46,7 @@ pub use cycles::Cycles;
 pub use decode::Decoder;
 pub use encode::{Encoder, Out, Packing, Refused};
 pub use group::{Group, NoGroup};
-pub use item::{Item, Lost, Off, Run, DeltaSink, Span, Why};
+pub use item::{DeltaSink, Item, Lost, Off, Run, Span, Why};
 pub use packet::{AROUND, Kind, LONGEST, Packet, Read, Sync, overflow};
 pub use port::AtPort;
 pub use tracewright_core::Stamp;

@@ -28,7 +28,7 @@ pub trait Consumer: Sync {
     fn end(&self, _state: &mut Self::State, _output: &mut Self::Output, _at: &At<'_>, _overflowed: bool) {}
 
     /// How often each block of a source ran, with [`Blocks::Counted`]. Several decoders of a source are told one after another.
-    fn counted(&self, _output: &mut Self::Output, _counts: flow::Profile) {}
+    fn counted(&self, _output: &mut Self::Output, _counts: flow::BlockCounts) {}
 
     /// Adds what a later part gave, or another source. It is associative.
     fn merge(&self, _into: &mut Self::Output, _later: Self::Output) {}

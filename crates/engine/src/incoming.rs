@@ -1,7 +1,7 @@
 //! A buffer's next bytes, read and taken out of their packing while the bytes before them are decoded.
 
 use tracewright_core::TraceId;
-use tracewright_frames::{Deframer, DstreamBlocks, Format, Lost, LostReason, OffsetMap, Run, FrameSink};
+use tracewright_frames::{Deframer, DstreamBlocks, Format, FrameSink, Lost, LostReason, OffsetMap, Run};
 use tracewright_input::{Buffer, Packing, Piece};
 
 use crate::lane::Lane;

@@ -347,7 +347,7 @@ impl<'i, 'p: 'i, C: Consumer> Pipeline<'i, 'p, C> {
         });
         let spare: Vec<_> = spare.collect();
         let finish = |(index, mut stream): (usize, Box<dyn Stream<'i> + 'i>)| (index, stream.counts());
-        let mut all: Vec<(usize, flow::Profile)> = spare.into_par_iter().map(finish).collect();
+        let mut all: Vec<(usize, flow::BlockCounts)> = spare.into_par_iter().map(finish).collect();
         for (index, warm) in self.warm.iter_mut().enumerate() {
             let Some(warm) = warm else { continue };
             warm.stream.judge(Verdict::Right);

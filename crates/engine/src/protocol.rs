@@ -4,7 +4,7 @@ use std::sync::{PoisonError, RwLock};
 
 use tracewright_core::MemorySpace;
 use tracewright_etrace::decode::Handler;
-use tracewright_flow::{Graph, ElementSink};
+use tracewright_flow::{ElementSink, Graph};
 use tracewright_image::{Image, Moment};
 use tracewright_input as input;
 

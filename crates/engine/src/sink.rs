@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use tracewright_core::{Block, Context, Element, Isa, MemorySpace};
-use tracewright_flow::{Branches, Counts, End, Graph, NodeId, Profile, ElementSink};
+use tracewright_flow::{BlockCounts, Branches, Counts, ElementSink, End, Graph, NodeId};
 use tracewright_image::{Image, Moment};
 
 use crate::limits::Range;
@@ -361,7 +361,7 @@ impl Counted {
     }
 
     /// All that ran: the verdict is spoken.
-    pub fn finish(mut self, graph: &mut Graph<'_>) -> Profile {
+    pub fn finish(mut self, graph: &mut Graph<'_>) -> BlockCounts {
         self.settle(graph);
         self.sure.finish(graph)
     }

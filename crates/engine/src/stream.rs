@@ -208,7 +208,7 @@ pub trait Stream<'a>: Send + Sync {
     /// Whether what was counted since the last time is right.
     fn judge(&mut self, verdict: Verdict);
     /// Takes what was counted.
-    fn counts(&mut self) -> flow::Profile;
+    fn counts(&mut self) -> flow::BlockCounts;
     /// Bytes of what is counted.
     fn memory(&mut self) -> usize;
 }
@@ -431,7 +431,7 @@ impl<'a, T: Protocol> Stream<'a> for Of<'a, T> {
         self.counted.verdict = Some(verdict);
     }
 
-    fn counts(&mut self) -> flow::Profile {
+    fn counts(&mut self) -> flow::BlockCounts {
         std::mem::take(&mut self.counted).finish(self.decoder.graph_mut())
     }
 

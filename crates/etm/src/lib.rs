@@ -49,5 +49,5 @@ pub mod packet;
 mod params;
 mod registers;
 
-pub use params::{Architecture, Params, ParamsError, Profile, Protocol};
+pub use params::{Architecture, CoreProfile, Params, ParamsError, Protocol};
 pub use registers::{Registers, field};

@@ -17,8 +17,8 @@ pub enum Protocol {
 }
 
 /// The architecture profile of the traced core.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Profile {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CoreProfile {
     /// Application.
     A,
     /// Real-time.
@@ -61,7 +61,7 @@ pub struct Params {
     architecture: Architecture,
     protocol: Protocol,
     declared: Protocol,
-    profile: Profile,
+    profile: CoreProfile,
     version: u8,
     id: TraceId,
 }
@@ -172,7 +172,7 @@ impl Params {
     }
 
     /// Returns the profile of the traced core.
-    pub fn profile(&self) -> Profile {
+    pub fn profile(&self) -> CoreProfile {
         self.profile
     }
 

@@ -1,4 +1,4 @@
-use crate::params::{Architecture, Profile, Protocol};
+use crate::params::{Architecture, CoreProfile, Protocol};
 
 /// The registers of a trace unit that determine how its stream is decoded, under their names in the specification,
 /// and two properties of the core that no trace register holds.
@@ -8,8 +8,8 @@ use crate::params::{Architecture, Profile, Protocol};
 pub struct Registers {
     /// ETMv4 or ETE.
     pub protocol: Protocol,
-    /// Profile of the traced core. M profile has other exception numbers.
-    pub profile: Profile,
+    /// CoreProfile of the traced core. M profile has other exception numbers.
+    pub profile: CoreProfile,
     /// Architecture of the traced core. Function Return packets exist from v8-M on.
     pub architecture: Architecture,
     /// Trace Configuration Register: enabled options.
@@ -32,7 +32,7 @@ impl Default for Registers {
     fn default() -> Self {
         Self {
             protocol: Protocol::Etm4,
-            profile: Profile::A,
+            profile: CoreProfile::A,
             architecture: Architecture::V8,
             trcconfigr: 0x0000_0001,
             trctraceidr: 0,

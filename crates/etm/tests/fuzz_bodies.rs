@@ -5,7 +5,7 @@ use tracewright_core::{Element, MemorySpace};
 use tracewright_etm::decode::{self, Decoder, Snapshot};
 use tracewright_etm::encode::Encoder;
 use tracewright_etm::packet::bytewise::{StreamState, Trace, step};
-use tracewright_etm::packet::{ASYNC, Emitter, Packet, Parser, Resync, EtmSink};
+use tracewright_etm::packet::{ASYNC, Emitter, EtmSink, Packet, Parser, Resync};
 use tracewright_etm::{Params, Registers};
 use tracewright_image::{Builder, Bytes, Image};
 use tracewright_testkit::program::{self, Program};

@@ -4,7 +4,7 @@ use tracewright_core::{Block, Element, Ended, MemorySpace};
 
 use crate::edges::{Edge, Edges};
 use crate::paths::Paths;
-use crate::{Branches, End, Graph, NodeId, ElementSink};
+use crate::{Branches, ElementSink, End, Graph, NodeId};
 
 /// A sink that counts how often each block ran and how it ended, and where indirect branches went, without
 /// constructing blocks.
@@ -18,14 +18,14 @@ pub struct Counts {
     /// Targets of indirect branches, as far as the graph does not count them itself.
     edges: Option<Edges>,
     /// Counts that are not, or no longer, kept by node.
-    profile: Profile,
+    profile: BlockCounts,
     /// Memory space of blocks that are not nodes.
     space: MemorySpace,
 }
 
 /// Execution counts of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Profile {
+pub struct BlockCounts {
     /// Number of times that each block ran.
     pub blocks: HashMap<(Block, MemorySpace), u64>,
     /// Number of times that each indirect branch went to each target. Jumps whose target is in the instruction before
@@ -38,7 +38,7 @@ pub struct Profile {
 /// An address in a memory space.
 pub type Where = (u64, MemorySpace);
 
-impl Profile {
+impl BlockCounts {
     /// Returns the memory of its tables in bytes.
     pub fn memory(&self) -> usize {
         // A slot of a hash table has one more byte.
@@ -63,12 +63,12 @@ impl Profile {
 impl Counts {
     /// Creates a sink that has counted nothing.
     pub fn new() -> Self {
-        let (profile, space) = (Profile::default(), MemorySpace::ANY);
+        let (profile, space) = (BlockCounts::default(), MemorySpace::ANY);
         Self { paths: Paths::new(), nodes: Vec::new(), edges: None, profile, space }
     }
 
     /// Returns the counts by block. `graph` must be the one in which they were counted.
-    pub fn finish(mut self, graph: &Graph<'_>) -> Profile {
+    pub fn finish(mut self, graph: &Graph<'_>) -> BlockCounts {
         self.forget(graph);
         self.profile
     }
@@ -112,7 +112,7 @@ impl Counts {
         graph.take_edges();
         self.paths.reset();
         self.nodes.fill([0; 2]);
-        self.profile = Profile::default();
+        self.profile = BlockCounts::default();
     }
 
     /// Converts counts by node to counts by block, except for those of the graph itself.

@@ -61,7 +61,7 @@ mod strides;
 mod walker;
 
 pub use calls::Calls;
-pub use counts::{Counts, Profile, Where};
+pub use counts::{BlockCounts, Counts, Where};
 pub use edges::Edge;
 pub use graph::Graph;
 pub use instructions::{InBlock, Instructions, cut};

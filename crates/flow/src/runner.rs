@@ -7,7 +7,7 @@ use tracewright_isa::riscv;
 use crate::leaps::{Known, Leaps};
 use crate::scan::instruction;
 use crate::strides::{self, Step, Strides};
-use crate::{Calls, Graph, Instructions, Leap, NodeId, ElementSink, Stop};
+use crate::{Calls, ElementSink, Graph, Instructions, Leap, NodeId, Stop};
 
 /// A follower of execution with a table that has a row for each block: every branch or jump is one lookup.
 ///
@@ -475,7 +475,13 @@ impl<'i> Runner<'i> {
 
     /// Handles a return whose target is in the trace.
     #[cold]
-    fn explicit_return(&mut self, here: NodeId, goal: &Goal, offset: u64, sink: &mut impl ElementSink) -> Reached {
+    fn explicit_return(
+        &mut self,
+        here: NodeId,
+        goal: &Goal,
+        offset: u64,
+        sink: &mut impl ElementSink,
+    ) -> Reached {
         let calls = self.calls.clone();
         let popped = self.calls.pop();
         if let (Returns::Depth { .. }, Some(NodeId::NONE)) = (goal.returns, popped) {

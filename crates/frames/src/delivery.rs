@@ -1,7 +1,7 @@
 use tracewright_core::TraceId;
 
 use crate::block::Segment;
-use crate::{Lost, LostReason, Run, FrameSink};
+use crate::{FrameSink, Lost, LostReason, Run};
 
 /// The way from segments to the sink. It drops padding, and joins losses so that each is reported once.
 #[derive(Clone, Debug, Default)]

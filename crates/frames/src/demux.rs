@@ -3,7 +3,7 @@ use core::mem;
 
 use tracewright_core::TraceId;
 
-use crate::{Lost, OffsetMap, Run, FrameSink};
+use crate::{FrameSink, Lost, OffsetMap, Run};
 
 /// A [`FrameSink`] that collects the bytes of each source in one contiguous buffer.
 ///

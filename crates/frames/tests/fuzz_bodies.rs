@@ -1,7 +1,7 @@
 //! Fuzz bodies as plain functions, each run here on some thousands of random inputs.
 
 use tracewright_core::TraceId;
-use tracewright_frames::{Deframer, DstreamBlocks, Format, Framer, Lost, Options, Run, FrameSink};
+use tracewright_frames::{Deframer, DstreamBlocks, Format, FrameSink, Framer, Lost, Options, Run};
 use tracewright_testkit::Rng;
 
 /// A sink that checks the events against the input, and keeps what must not depend on chunking.

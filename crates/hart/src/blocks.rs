@@ -2,7 +2,7 @@ use tracewright_core::{Block, Class, Ended, Isa};
 use tracewright_isa::riscv::{Xlen, decode};
 
 use crate::retired::Retired;
-use crate::sink::{Access, Privilege, HartSink, Trap};
+use crate::sink::{Access, HartSink, Privilege, Trap};
 
 /// Makes blocks of single instructions and passes them to a sink, as the machine that ran them would have.
 ///

@@ -7,7 +7,7 @@ use crate::cache::{Cache, NONE, Piece};
 use crate::execute::{Next, Part, execute};
 use crate::machine::{Exception, Machine, Served, Stop};
 use crate::state::Core;
-use crate::{Privilege, HartSink, Trap};
+use crate::{HartSink, Privilege, Trap};
 
 /// Number of instructions between checks for a requested stop.
 const LOOK: u64 = 1 << 20;

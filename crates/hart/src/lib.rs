@@ -62,6 +62,6 @@ pub use hart::Hart;
 pub use machine::{Exception, Machine, Served, Stop, cause};
 pub use memory::Memory;
 pub use retired::{Retired, Retirements};
-pub use sink::{Access, Privilege, HartSink, Trap};
+pub use sink::{Access, HartSink, Privilege, Trap};
 pub use state::{Core, X0_SINK};
 pub use tlb::Tlb;

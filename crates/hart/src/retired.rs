@@ -1,7 +1,7 @@
 use tracewright_core::Block;
 use tracewright_isa::riscv::len;
 
-use crate::sink::{Access, Privilege, HartSink, Trap};
+use crate::sink::{Access, HartSink, Privilege, Trap};
 
 /// A retired instruction or a trap, as a line of a simulator's log describes it.
 ///

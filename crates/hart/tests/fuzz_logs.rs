@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use tracewright_core::{Block, Class, Ended, Isa};
 use tracewright_hart::log::own::{MAGIC, Reader, VERSION, Writer};
 use tracewright_hart::log::{csv, detect, qemu, rvfi, spike};
-use tracewright_hart::{Access, Blocks, Retired, HartSink, Trap};
+use tracewright_hart::{Access, Blocks, HartSink, Retired, Trap};
 use tracewright_isa::riscv::{AccessKind, Xlen};
 use tracewright_testkit::Rng;
 

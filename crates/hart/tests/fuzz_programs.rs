@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use tracewright_core::{Block, DataAccess, DataKind, Ended};
 use tracewright_hart::bare::{self, Bare};
-use tracewright_hart::{Access, Core, Hart, Machine, HartSink, Stop, Trap};
+use tracewright_hart::{Access, Core, Hart, HartSink, Machine, Stop, Trap};
 use tracewright_isa::riscv::{AccessKind, Xlen, decode};
 use tracewright_testkit::{Rng, Scratch};
 

@@ -17,7 +17,7 @@ use crate::program::ImageFile;
 use crate::raw::{ETM_REGISTERS, RawSource};
 use crate::registry::{self, SourceParams};
 use crate::snapshot::{self, Device, DeviceClass, Dump, Snapshot};
-use crate::{Architecture, CoreKind, Problem, Profile, folder};
+use crate::{Architecture, CoreKind, CoreProfile, Problem, folder};
 
 /// Recording: what was traced, and the files with its trace.
 #[derive(Debug)]
@@ -466,12 +466,7 @@ fn etm_params(
 }
 
 /// Returns the profile and architecture of a core for the packet level.
-pub(crate) fn for_etm(kind: CoreKind) -> (etm::Profile, etm::Architecture) {
-    let profile = match kind.profile {
-        Profile::A => etm::Profile::A,
-        Profile::R => etm::Profile::R,
-        Profile::M => etm::Profile::M,
-    };
+pub(crate) fn for_etm(kind: CoreKind) -> (CoreProfile, etm::Architecture) {
     let is_v7 = kind.architecture == Architecture::V7;
-    (profile, if is_v7 { etm::Architecture::V7 } else { etm::Architecture::V8 })
+    (kind.profile, if is_v7 { etm::Architecture::V7 } else { etm::Architecture::V8 })
 }

@@ -81,4 +81,4 @@ pub use problem::{Problem, Severity, Subject};
 pub use program::{ImageFile, ImageFileError, build_id, map_file};
 pub use raw::{RawEtm, RawSource};
 pub use registry::{SourceKind, SourceParams, WrongParam, register};
-pub use snapshot::{Architecture, CoreKind, Dump, MemorySpace, Profile, Snapshot, SnapshotWriter};
+pub use snapshot::{Architecture, CoreKind, CoreProfile, Dump, MemorySpace, Snapshot, SnapshotWriter};

@@ -1,4 +1,4 @@
-//! Places where source functions are inlined.
+//! PlaceFilter where source functions are inlined.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -69,7 +69,7 @@ pub mod walk;
 mod window;
 
 pub use branches::{Branch, branches};
-pub use calls::{CallTree, Calls, DEEPEST, Edge, How, Losses, Node, Sums, Thread, Tracker, Tree, Watch};
+pub use calls::{CallSums, CallTree, Calls, DEEPEST, Edge, How, Losses, Node, Thread, Tracker, Tree, Watch};
 pub use clock::{Clock, End, Kind, Told};
 pub use costs::{Cost, Costs};
 pub use counts::{Binary, Code, Place, Profile, Runs};
@@ -81,7 +81,7 @@ pub use inlined::inlined_into;
 pub use loops::{Graph, Leader, Loop, TripCounts, Trips, counted, forest};
 pub use meter::Meter;
 pub use paths::{Conditioned, Correlated, HotPath, Paths, WIDEST};
-pub use places::{Places, Span};
+pub use places::{PlaceFilter, Span};
 pub use program::Program;
 pub use stalls::{Account, Longest, Stalls};
 pub use timeline::{Cell, Timeline};

@@ -18,7 +18,7 @@ pub struct Span {
 
 /// Filter of places. A place passes if it passes each filter that is not `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Places {
+pub struct PlaceFilter {
     /// Accepts these binaries.
     pub binaries: Option<Vec<u32>>,
     /// Accepts these functions.
@@ -39,7 +39,7 @@ impl Span {
     }
 }
 
-impl Places {
+impl PlaceFilter {
     /// Returns whether a place passes.
     #[must_use]
     pub fn has(&self, place: Place) -> bool {

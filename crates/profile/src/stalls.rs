@@ -7,7 +7,7 @@ use crate::costs::{Costs, Id, Portions};
 use crate::histogram::Histogram;
 use crate::timeline::Timeline;
 
-/// Sums up the cycles of instructions.
+/// CallSums up the cycles of instructions.
 ///
 /// An instruction's cycles are those from the retirement of the previous instruction to its own, so that a stall is
 /// attributed to the instruction that waited to retire. If only the cycles of several instructions together are known,

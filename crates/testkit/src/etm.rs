@@ -5,7 +5,7 @@ use tracewright_etm::packet::{
     Exception, InstructionSet, KeyedResult, Packet, PacketBytes, Q, ReturnAddress, Security, Timestamp,
     TraceInfo, TraceState,
 };
-use tracewright_etm::{Architecture, Params, Profile, Protocol, Registers};
+use tracewright_etm::{Architecture, CoreProfile, Params, Protocol, Registers};
 
 use crate::Rng;
 
@@ -28,7 +28,7 @@ pub fn registers(rng: &mut Rng) -> Registers {
     }
     Registers {
         protocol,
-        profile: *rng.pick(&[Profile::A, Profile::R, Profile::M]),
+        profile: *rng.pick(&[CoreProfile::A, CoreProfile::R, CoreProfile::M]),
         architecture: *rng.pick(&[Architecture::V7, Architecture::V8]),
         trcconfigr,
         trctraceidr: 1 + rng.below(0x6f) as u32,

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use tracewright_core::{Block, Class, Ended, Isa};
 use tracewright_etrace::{Params, data};
-use tracewright_hart::{Access, Privilege, HartSink, Trap};
+use tracewright_hart::{Access, HartSink, Privilege, Trap};
 use tracewright_isa::riscv::{Instruction, Xlen, decode};
 use tracewright_qemu::format::Header;
 

@@ -6,7 +6,7 @@ use tracewright_etrace::decode::{self, Decoder};
 use tracewright_etrace::ingress::CType;
 use tracewright_etrace::stream::{Message, Parser};
 use tracewright_flow::Instructions;
-use tracewright_hart::{Privilege, HartSink, Trap};
+use tracewright_hart::{HartSink, Privilege, Trap};
 use tracewright_image::{Bytes, Image};
 use tracewright_testkit::Rng;
 use tracewright_testkit::riscv::walk::{Event, Happenings, Program, Walk};

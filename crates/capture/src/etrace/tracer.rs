@@ -9,7 +9,7 @@ use tracewright_etrace::encode::{BlockEncoder, Encoder};
 use tracewright_etrace::ingress::{Entry, Executed};
 use tracewright_etrace::packet::{NoPayload, Packet, Support};
 use tracewright_etrace::stream::Writer;
-use tracewright_hart::{Privilege, HartSink, Trap};
+use tracewright_hart::{HartSink, Privilege, Trap};
 
 use super::delta::{Delta, DeltaTraced, synchronises};
 use super::handlers::TrapTargets;

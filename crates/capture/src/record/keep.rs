@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use tracewright_core::Block;
 use tracewright_hart::log::own::Writer;
-use tracewright_hart::{Access, Privilege, Retired, Retirements, HartSink, Trap, cause};
+use tracewright_hart::{Access, HartSink, Privilege, Retired, Retirements, Trap, cause};
 use tracewright_isa::riscv::{AccessKind, Xlen, decode};
 
 use crate::Error;

@@ -2,7 +2,7 @@
 
 use tracewright_core::control::Plan;
 use tracewright_core::{Block, DataAccess};
-use tracewright_hart::{Access, Controlled, Privilege, HartSink, Trap};
+use tracewright_hart::{Access, Controlled, HartSink, Privilege, Trap};
 
 use crate::sink::TraceSink;
 use crate::{Remark, control};

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use tracewright_core::{Flow, Isa};
 use tracewright_flow::InBlock;
 use tracewright_profile::coverage::Ran;
-use tracewright_profile::{Cost, Place, Places, Profile, Program, Runs, inlined_into, walk};
+use tracewright_profile::{Cost, Place, PlaceFilter, Profile, Program, Runs, inlined_into, walk};
 
 use crate::control;
 use crate::filter::{binaries, is_called};
@@ -58,7 +58,7 @@ impl Function {
     }
 
     /// Leaves out the instructions that are elsewhere.
-    pub fn keep(&mut self, places: &Places) {
+    pub fn keep(&mut self, places: &PlaceFilter) {
         let binary = self.binary;
         self.rows.retain(|row| places.has(Place { binary, address: row.at.address }));
     }

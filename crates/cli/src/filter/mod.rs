@@ -6,7 +6,7 @@ mod time;
 use clap::Args;
 use tracewright_engine::{Limits, Range};
 use tracewright_input::Capture;
-use tracewright_profile::{Places, Profile, Program, Window};
+use tracewright_profile::{PlaceFilter, Profile, Program, Window};
 
 pub use self::places::{binaries, is_called};
 pub use self::time::reasons;
@@ -103,12 +103,12 @@ impl FilterArgs {
     }
 
     /// The places that are asked for, if any are. Names that nothing has are errors.
-    pub fn places(&self, profile: &Profile, programs: &[&Program]) -> Result<Option<Places>, Error> {
+    pub fn places(&self, profile: &Profile, programs: &[&Program]) -> Result<Option<PlaceFilter>, Error> {
         if !self.any_places() {
             return Ok(None);
         }
         let asked = |any: &[String]| !any.is_empty();
-        Ok(Some(Places {
+        Ok(Some(PlaceFilter {
             binaries: asked(&self.binaries).then(|| self.binaries(profile)).transpose()?,
             functions: asked(&self.functions).then(|| self.functions(profile, programs)).transpose()?,
             ranges: asked(&self.ranges).then(|| self.ranges(profile, programs)).transpose()?,
@@ -120,7 +120,7 @@ impl FilterArgs {
         &self,
         profile: &Profile,
         programs: &[&Program],
-    ) -> Result<Option<Places>, Error> {
+    ) -> Result<Option<PlaceFilter>, Error> {
         self.check_functions(profile, programs)?;
         Self { functions: Vec::new(), ..self.clone() }.places(profile, programs)
     }

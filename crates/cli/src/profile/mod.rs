@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use tracewright::profile::{Followed, Follower, Only};
 use tracewright_profile::export::folded::Weight;
-use tracewright_profile::{Binary, Functions, Graph, Places, Profile, Program, WIDEST, export, store};
+use tracewright_profile::{Binary, Functions, Graph, PlaceFilter, Profile, Program, WIDEST, export, store};
 
 use self::csv::Rows;
 use self::open::{Counted, Decoded};
@@ -297,7 +297,7 @@ fn in_order(
     decoded: &Decoded,
     program: &Program,
     graph: &Graph,
-    places: Option<&Places>,
+    places: Option<&PlaceFilter>,
     outcome: &mut Outcome,
 ) -> Result<Followed, Error> {
     let clocks = decoded.clocks();
@@ -325,7 +325,7 @@ fn stacks(
     decoded: &Decoded,
     profile: &Profile,
     program: &Program,
-    places: Option<&Places>,
+    places: Option<&PlaceFilter>,
     outcome: &mut Outcome,
 ) -> Result<Vec<u8>, Error> {
     let done = in_order(opts, decoded, program, &Graph::default(), places, outcome)?;

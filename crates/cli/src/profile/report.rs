@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use tracewright_core::Role;
 use tracewright_profile::{
     Branch, CallTree, Calls, EventRow, Function, Functions, Graph, HotPath, Loop, Losses, Paths, Place,
-    Places, Profile, Program, TripCounts, branches, counted,
+    PlaceFilter, Profile, Program, TripCounts, branches, counted,
 };
 
 use tracewright::names;
@@ -19,7 +19,7 @@ pub struct Report<'a> {
     pub binaries: Vec<String>,
     pub graph: &'a Graph,
     /// Only rows that are there.
-    places: Option<&'a Places>,
+    places: Option<&'a PlaceFilter>,
     /// Whether it is known in which order things ran: otherwise there are no callers, single trips, nor cycles.
     pub is_ordered: bool,
     pub calls: CallTree,
@@ -49,7 +49,7 @@ impl<'a> Report<'a> {
         program: &'a Program,
         graph: &'a Graph,
         done: Option<Followed>,
-        places: Option<&'a Places>,
+        places: Option<&'a PlaceFilter>,
     ) -> Self {
         let is_ordered = done.is_some();
         let Followed { mut calls, losses, trips, paths, events } =

@@ -75,7 +75,7 @@ struct Case {
 }
 
 fn case(test: &str) -> Option<Case> {
-    let Some(folder) = captures_for(test, "perf") else { return None };
+    let folder = captures_for(test, "perf")?;
     let here = Scratch::new("autofdo-offsets");
     let mut program = fs::read(folder.join("simpleperf/etm_test_loop")).unwrap();
     let offset = move_code(&mut program);

@@ -323,7 +323,7 @@ fn accesses_are_compared_where_both_have_them() {
 fn with_context(log: &[u8], context: u64) -> Vec<u8> {
     use tracewright_core::Block;
     use tracewright_hart::log::own::{Reader, Writer};
-    use tracewright_hart::{Privilege, HartSink, Trap};
+    use tracewright_hart::{HartSink, Privilege, Trap};
     use tracewright_isa::riscv::Xlen;
 
     struct Other(Writer<Vec<u8>, false, false>, u64);

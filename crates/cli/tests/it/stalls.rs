@@ -172,7 +172,7 @@ fn sums_are_the_machines_counter() {
 /// Times come with packets, not with instructions: the stalls that they tell are never more than there were.
 #[test]
 fn times_tell_no_more_stalls_than_there_were() {
-    let stalls = |place: &Scratch| stalls(&place)["sources"][0].clone();
+    let stalls = |place: &Scratch| stalls(place)["sources"][0].clone();
     let number = |source: &Value, name: &str| source[name].as_u64().unwrap();
     for program in ["sort", "recursion", "tasks", "hash"] {
         for bytes in ["8", "4"] {

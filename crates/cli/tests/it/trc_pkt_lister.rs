@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::Command;
 
 use tracewright_etm::packet::{Context, Kind, Packet, PacketBytes, Security, TraceInfo};
-use tracewright_etm::{Architecture, Params, Profile, Protocol, Registers};
+use tracewright_etm::{Architecture, CoreProfile, Params, Protocol, Registers};
 use tracewright_frames::{Framer, Options};
 use tracewright_input as input;
 use tracewright_input::SnapshotWriter;
@@ -32,8 +32,8 @@ impl Source {
         let mut registers = etm::registers(rng);
         registers.trctraceidr = id.into();
         // 1.3.3 takes a core for v8-A or v7-A by its name only; those two and M are what we name below.
-        if registers.profile == Profile::R {
-            registers.profile = Profile::A;
+        if registers.profile == CoreProfile::R {
+            registers.profile = CoreProfile::A;
         }
         let params = Params::new(&registers).unwrap();
         let mut generator = etm::Generator::new(params.clone(), rng.clone());
@@ -58,8 +58,8 @@ impl Source {
 
     fn core(&self) -> &'static str {
         match (self.registers.profile, self.registers.architecture) {
-            (Profile::M, Architecture::V7) => "Cortex-M4",
-            (Profile::M, _) => "ARMv8-M",
+            (CoreProfile::M, Architecture::V7) => "Cortex-M4",
+            (CoreProfile::M, _) => "ARMv8-M",
             (_, Architecture::V7) => "Cortex-A15",
             _ => "Cortex-A53",
         }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use tracewright_core::Block;
-use tracewright_delta::{Config, Decoder, Encoder, Lost, Off, Packing, Refused, Run, DeltaSink, Span, Sync};
+use tracewright_delta::{Config, Decoder, DeltaSink, Encoder, Lost, Off, Packing, Refused, Run, Span, Sync};
 use tracewright_hart::bare::{self, Bare};
 use tracewright_hart::linux::{self, Linux, Streams};
 use tracewright_hart::timing::{self, Timed};

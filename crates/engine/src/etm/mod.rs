@@ -6,7 +6,7 @@ use tracewright_core::{Exception, MemorySpace};
 use tracewright_etm::Params;
 use tracewright_etm::decode::{self, Snapshot};
 use tracewright_etm::packet::{self, AtomRun, Packet, Parser, Resync};
-use tracewright_flow::{Graph, ElementSink};
+use tracewright_flow::{ElementSink, Graph};
 use tracewright_image::{Image, Moment};
 use tracewright_input as input;
 

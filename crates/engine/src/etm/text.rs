@@ -7,7 +7,7 @@ use tracewright_etm::packet::{
     self, Address, AddressForm, ConditionalInstruction, ConditionalResult, Context, InstructionSet, Packet,
     ReturnAddress, TraceInfo,
 };
-use tracewright_etm::{Params, Profile};
+use tracewright_etm::{CoreProfile, Params};
 
 use crate::line::Line;
 
@@ -40,7 +40,7 @@ pub fn exception(params: &Params, exception: &Exception) -> String {
 
 /// Writes a packet's own fields. All text here is ours and needs no escaping. Addresses, timestamps and other 64-bit values are
 /// hexadecimal strings: JSON numbers lose bits above 53.
-pub fn fields(line: &mut Line, packet: &Packet, profile: Profile) -> std::fmt::Result {
+pub fn fields(line: &mut Line, packet: &Packet, profile: CoreProfile) -> std::fmt::Result {
     match packet {
         Packet::TraceInfo(info) => trace_info(line, info),
         Packet::Timestamp(timestamp) => {

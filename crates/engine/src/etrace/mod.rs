@@ -8,7 +8,7 @@ use tracewright_core::{Exception, MemorySpace};
 use tracewright_etrace::decode::{self, DataState, Paired, PairedSnapshot};
 use tracewright_etrace::packet::{self, Packet, Trap};
 use tracewright_etrace::stream::{self, Content, Message, Parser, SyncPoints};
-use tracewright_flow::{Graph, ElementSink};
+use tracewright_flow::{ElementSink, Graph};
 use tracewright_image::Image;
 use tracewright_input::{self as input, EtraceSource};
 use tracewright_isa::riscv::cause;

@@ -9,7 +9,7 @@ use tracewright_core::{Block, Element, Exception, Isa, MemorySpace, TraceOn};
 use tracewright_engine::{
     Decoder, Feed, Kind, Line, Mode, Options, PacketSink, Protocol, Role, Syntax, register,
 };
-use tracewright_flow::{Graph, NodeId, Rules, ElementSink, Snapshot, Trail, Walker};
+use tracewright_flow::{ElementSink, Graph, NodeId, Rules, Snapshot, Trail, Walker};
 use tracewright_image::Image;
 use tracewright_input::{self as input, SourceKind, SourceParams, WrongParam};
 

@@ -107,7 +107,7 @@ impl Consumer for Profile {
 
     fn element(&self, (): &mut (), _: &mut Self::Output, _: &At<'_>, _: &Element) {}
 
-    fn counted(&self, output: &mut Self::Output, counts: flow::Profile) {
+    fn counted(&self, output: &mut Self::Output, counts: flow::BlockCounts) {
         for ((block, _), count) in &counts.blocks {
             *output.entry(block.start).or_default() += count;
         }

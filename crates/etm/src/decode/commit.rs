@@ -3,12 +3,12 @@
 use tracewright_core::{
     Block, Class, Contradiction, Element, Ended, Exception, Flow, Isa, Mismatch, Role, TraceOn, Transaction,
 };
-use tracewright_flow::{Branches, End, Graph, NodeId, ElementSink, Stuck, Trail};
+use tracewright_flow::{Branches, ElementSink, End, Graph, NodeId, Stuck, Trail};
 
 use super::decoder::{Awaited, Decoder};
 use super::queue::Item;
 use crate::packet::{Address, AtomRun, Atoms, Context, InstructionSet, Packet, Q};
-use crate::{Profile, packet};
+use crate::{CoreProfile, packet};
 
 /// The address of an M-profile exception without a return address: it follows another exception directly.
 const TAIL_CHAINED: u64 = 0xffff_fffe;
@@ -299,7 +299,7 @@ impl Decoder<'_> {
         let Some((_, Item::Address(address))) = self.queue.pop() else {
             return Err(Contradiction::UnexpectedPacket);
         };
-        let is_m = self.params.profile() == Profile::M;
+        let is_m = self.params.profile() == CoreProfile::M;
         let tail_chained = is_m && address.value == TAIL_CHAINED;
         let return_address = (!tail_chained).then_some(address.value);
         if !tail_chained {

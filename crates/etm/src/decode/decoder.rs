@@ -1,12 +1,12 @@
 use tracewright_core::{Context, Contradiction, Element, GapReason, MemorySpace, Transaction};
-use tracewright_flow::{Rules, ElementSink, Walker};
+use tracewright_flow::{ElementSink, Rules, Walker};
 use tracewright_image::{Image, Moment};
 
 use super::commit::Tell;
 use super::options::{Options, Unsupported};
 use super::queue::{Item, Queue};
 use crate::packet::{Address, AtomRun, Atoms, CycleCount, InstructionSet, Packet, ReturnAddress};
-use crate::{Architecture, Params, Profile};
+use crate::{Architecture, CoreProfile, Params};
 
 /// A decoder of ETMv4 and ETE: packets in, in the order of the stream, elements out.
 #[derive(Clone, Debug)]
@@ -467,11 +467,11 @@ impl<'i> Decoder<'i> {
             Packet::PeReset => self.push(offset, Item::ExceptionOnly { number: 0 }),
             Packet::TransactionFailure => self.push(offset, Item::Transaction(Transaction::Fail)),
             Packet::ExceptionReturn => {
-                let p0 = self.params.profile() == Profile::M;
+                let p0 = self.params.profile() == CoreProfile::M;
                 self.push(offset, Item::ExceptionReturn { p0 });
             }
             Packet::FunctionReturn => {
-                if self.params.profile() == Profile::M && self.params.architecture() >= Architecture::V8 {
+                if self.params.profile() == CoreProfile::M && self.params.architecture() >= Architecture::V8 {
                     self.push(offset, Item::FunctionReturn);
                 }
             }
@@ -586,7 +586,13 @@ impl<'i> Decoder<'i> {
     }
 
     /// Adds a cycle count, to be emitted before all else of the P0 element that it belongs to.
-    fn count_before(&mut self, offset: u64, commit: Option<i64>, cycles: Option<u32>, sink: &mut impl ElementSink) {
+    fn count_before(
+        &mut self,
+        offset: u64,
+        commit: Option<i64>,
+        cycles: Option<u32>,
+        sink: &mut impl ElementSink,
+    ) {
         match commit {
             None => self.queue.push_count(offset, cycles),
             Some(commit) => {
@@ -607,7 +613,14 @@ impl<'i> Decoder<'i> {
     }
 
     /// Handles new atoms, then a cancellation, then a misprediction.
-    fn resolve(&mut self, offset: u64, atoms: Atoms, cancel: u32, mispredict: bool, sink: &mut impl ElementSink) {
+    fn resolve(
+        &mut self,
+        offset: u64,
+        atoms: Atoms,
+        cancel: u32,
+        mispredict: bool,
+        sink: &mut impl ElementSink,
+    ) {
         if atoms.count > 0 {
             self.push(offset, Item::Atoms(atoms));
         }

@@ -106,7 +106,12 @@ impl Decoder<'_> {
     }
 
     #[cold]
-    pub(super) fn contradiction(&mut self, offset: u64, contradiction: Contradiction, sink: &mut impl ElementSink) {
+    pub(super) fn contradiction(
+        &mut self,
+        offset: u64,
+        contradiction: Contradiction,
+        sink: &mut impl ElementSink,
+    ) {
         self.discard(sink);
         self.lost_here(offset, GapReason::Contradiction(contradiction), sink);
     }

@@ -1,7 +1,7 @@
 use tracewright_core::{Block, Context, Ended, Flow};
 
 use crate::registers::{Registers, field};
-use crate::{Params, Profile};
+use crate::{CoreProfile, Params};
 
 /// The options that the registers enable.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ impl Config {
             max_spec: params.max_spec,
             cycle_counts_commit: params.cycle_counts_commit,
             ete: params.is_ete(),
-            m_profile: params.profile() == Profile::M,
+            m_profile: params.profile() == CoreProfile::M,
             transactions_are_p0: field(registers.trcidr0, 30, 30) == 0,
             context_ids: on(6) && params.context_id_bytes != 0,
             vmids: on(7) && params.vmid_bytes != 0,

@@ -11,7 +11,7 @@ use tracewright_core::{
 use super::random::Random;
 use super::{Commits, Encoder, Options};
 use crate::packet::{ASYNC, EmitError};
-use crate::{Profile, Protocol, Registers};
+use crate::{CoreProfile, Protocol, Registers};
 
 const BB: u32 = 1 << 3;
 const CCI: u32 = 1 << 4;
@@ -490,7 +490,7 @@ fn source_addresses() {
 
 #[test]
 fn m_profile_exceptions_may_have_no_return_address() {
-    let registers = Registers { profile: Profile::M, ..etm(0) };
+    let registers = Registers { profile: CoreProfile::M, ..etm(0) };
     let tail = Element::Exception(Exception {
         number: 0xf,
         interrupt: false,

@@ -1,4 +1,4 @@
-use crate::params::Profile;
+use crate::params::CoreProfile;
 
 /// An exception (section "Exception instruction trace packet").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,16 +39,16 @@ impl ReturnAddress {
 impl Exception {
     /// Returns the name of the exception on a core of this profile: `IRQ`, `SVC`, ... Numbered interrupts are named
     /// by [`Exception::irq`]. Numbers that the architecture does not define are `Reserved`.
-    pub fn name(&self, profile: Profile) -> &'static str {
-        let names: &[&str] = if profile == Profile::M { &M_PROFILE } else { &A_R_PROFILE };
+    pub fn name(&self, profile: CoreProfile) -> &'static str {
+        let names: &[&str] = if profile == CoreProfile::M { &M_PROFILE } else { &A_R_PROFILE };
         names.get(usize::from(self.number)).copied().unwrap_or("Reserved")
     }
 
     /// Returns the number of an external interrupt on M profile.
-    pub fn irq(&self, profile: Profile) -> Option<u16> {
+    pub fn irq(&self, profile: CoreProfile) -> Option<u16> {
         match self.number {
-            0x10..=0x17 if profile == Profile::M => Some(self.number - 0x10),
-            0x208..=0x3ef if profile == Profile::M => Some(self.number - 0x200),
+            0x10..=0x17 if profile == CoreProfile::M => Some(self.number - 0x10),
+            0x208..=0x3ef if profile == CoreProfile::M => Some(self.number - 0x200),
             _ => None,
         }
     }

@@ -8,7 +8,7 @@ use super::Kind::{
     ConditionalInstructionF1, ConditionalInstructionF2, ConditionalInstructionF3, ConditionalResultF1,
     ConditionalResultF2, ConditionalResultF3, ConditionalResultF4,
 };
-use crate::params::{Architecture, Profile, Protocol};
+use crate::params::{Architecture, CoreProfile, Protocol};
 use crate::registers::{Registers, field};
 
 /// A range of header values with one meaning.
@@ -125,7 +125,7 @@ impl Gate {
             Self::EteMinor(minor) => ete && version & 0xf >= minor,
             Self::Version(least) => version >= least,
             Self::FunctionReturn => {
-                r.profile == Profile::M && r.architecture >= Architecture::V8 && version >= 0x42
+                r.profile == CoreProfile::M && r.architecture >= Architecture::V8 && version >= 0x42
             }
             Self::DataTrace => !ete && field(r.trcidr0, 4, 3) == 0b11 && field(r.trcconfigr, 17, 16) != 0,
             // COND modes 4 to 6 are reserved: nothing is traced.

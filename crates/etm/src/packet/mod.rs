@@ -29,7 +29,7 @@ pub use emit::{EmitError, Emitter, PacketBytes};
 pub use exception::{Exception, ReturnAddress};
 pub(crate) use header::HeaderTable;
 pub use kind::Kind;
-pub use parser::{Parser, Resync, EtmSink};
+pub use parser::{EtmSink, Parser, Resync};
 pub use state::TraceState;
 pub use tracewright_core::Security;
 pub use types::{

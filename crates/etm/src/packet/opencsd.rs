@@ -6,7 +6,7 @@ use super::state::low_mask;
 use super::{
     Address, Context, CycleCount, Exception, Kind, Packet, ReturnAddress, Security, Timestamp, TraceInfo,
 };
-use crate::{Params, Profile};
+use crate::{CoreProfile, Params};
 
 /// A printer of the packets of one source, in order. OpenCSD's text depends on earlier packets: on the first Trace
 /// Info, and, for an exact match, on how many bits the original address packet had.
@@ -179,7 +179,7 @@ fn context(out: &mut impl Write, context: Context) -> fmt::Result {
     context.vmid().map_or(Ok(()), |vmid| write!(out, "VMID={vmid:#06x}; "))
 }
 
-fn exception(out: &mut impl Write, exception: Exception, profile: Profile) -> fmt::Result {
+fn exception(out: &mut impl Write, exception: Exception, profile: CoreProfile) -> fmt::Result {
     match exception.irq(profile) {
         Some(irq) => write!(out, ";  IRQ{irq};")?,
         None => {
@@ -191,7 +191,7 @@ fn exception(out: &mut impl Write, exception: Exception, profile: Profile) -> fm
             write!(out, ";  {name};")?;
         }
     }
-    if profile == Profile::M && exception.fault_pending {
+    if profile == CoreProfile::M && exception.fault_pending {
         out.write_str(" Fault Pending;")?;
     }
     out.write_str(match exception.return_address {

@@ -6,13 +6,13 @@ use super::{
     Address, AddressForm, ConditionalInstruction, ConditionalResult, Context, CycleCount, Exception, Packet,
     Q, ReturnAddress, Timestamp, TraceInfo,
 };
-use crate::{Params, Profile};
+use crate::{CoreProfile, Params};
 
 /// The content of a packet as text, without its name.
 #[derive(Clone, Copy, Debug)]
 pub struct Details<'a> {
     packet: &'a Packet,
-    profile: Profile,
+    profile: CoreProfile,
 }
 
 impl Packet {

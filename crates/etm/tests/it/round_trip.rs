@@ -4,7 +4,7 @@ use tracewright_core::{Element, Ended, Flow, GapReason, MemorySpace};
 use tracewright_etm::Params;
 use tracewright_etm::decode::{Decoder, Feed, Options};
 use tracewright_etm::packet::Parser;
-use tracewright_flow::{Counts, Profile, ElementSink, Where};
+use tracewright_flow::{BlockCounts, Counts, ElementSink, Where};
 use tracewright_image::{Builder, Bytes, Image};
 use tracewright_testkit::program::{self, Program};
 use tracewright_testkit::{Reader, Rng, Run, traced};
@@ -46,7 +46,7 @@ fn decode_into<'i, S: ElementSink>(run: &Run, image: &'i Image, times: usize, si
 /// Sums over blocks, computed the slow way.
 #[derive(Default)]
 struct Naive {
-    profile: Profile,
+    profile: BlockCounts,
     /// Last indirect branch that was taken, if nothing came after it.
     from: Option<Where>,
     space: MemorySpace,

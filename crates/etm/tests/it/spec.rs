@@ -5,7 +5,7 @@
 //! our own emitter.
 
 use tracewright_etm::packet::{ASYNC, Emitter, Packet, Parser};
-use tracewright_etm::{Architecture, Params, Profile, Protocol, Registers};
+use tracewright_etm::{Architecture, CoreProfile, Params, Protocol, Registers};
 
 /// Reads `hex` after an A-Sync and a Trace Info, and compares the packets with `expected`, one per line of text. If
 /// `canonical`, emitting the packets must give the same bytes.
@@ -115,7 +115,7 @@ fn exception() {
             ("07", &["Exception Return"]),
         ],
     );
-    let m = Registers { profile: Profile::M, ..etm4() };
+    let m = Registers { profile: CoreProfile::M, ..etm4() };
     check(
         &m,
         &[
@@ -342,7 +342,7 @@ fn gates() {
         params.kind(u8::from_str_radix(hex, 16).unwrap()).is_error()
     };
     let old = Registers::default();
-    let m7 = Registers { profile: Profile::M, architecture: Architecture::V7, ..etm4() };
+    let m7 = Registers { profile: CoreProfile::M, architecture: Architecture::V7, ..etm4() };
     let ete_1_0 = Registers { trcdevarch: 0x4770_5a13, ..ete() };
     for (registers, hex) in [
         (&old, "70"),

@@ -1,5 +1,5 @@
 use tracewright_core::{Contradiction, DataAccess, Element, GapReason, Isa, MemorySpace, TraceOn};
-use tracewright_flow::{Calls, Inferred, Leap, NodeId, Returns, Runner, ElementSink};
+use tracewright_flow::{Calls, ElementSink, Inferred, Leap, NodeId, Returns, Runner};
 use tracewright_image::Image;
 
 use super::handlers::Handlers;

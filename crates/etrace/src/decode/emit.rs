@@ -3,7 +3,7 @@
 use tracewright_core::{
     Block, Class, Context, Element, Ended, Flow, GapReason, Isa, MemorySpace, Mismatch, Security,
 };
-use tracewright_flow::{Instructions, Node, NodeId, Reached, ElementSink, Stop};
+use tracewright_flow::{ElementSink, Instructions, Node, NodeId, Reached, Stop};
 use tracewright_isa::riscv;
 
 use super::Decoder;
@@ -98,7 +98,12 @@ impl Decoder<'_> {
     }
 
     /// Emits privilege, context and time where they are sent and have changed.
-    pub(super) fn emit_context(&mut self, offset: u64, context: packet::Context, sink: &mut impl ElementSink) {
+    pub(super) fn emit_context(
+        &mut self,
+        offset: u64,
+        context: packet::Context,
+        sink: &mut impl ElementSink,
+    ) {
         if !self.params.notime {
             sink.element(offset, &Element::Timestamp { value: context.time, cycles: None });
         }
@@ -122,7 +127,13 @@ impl Decoder<'_> {
     /// packet. `to` is the address that execution should have reached.
     #[cold]
     #[inline(never)]
-    pub(super) fn fail(&mut self, offset: u64, reached: Reached, to: Option<u64>, sink: &mut impl ElementSink) {
+    pub(super) fn fail(
+        &mut self,
+        offset: u64,
+        reached: Reached,
+        to: Option<u64>,
+        sink: &mut impl ElementSink,
+    ) {
         let (Reached::Inline(id)
         | Reached::Indirect(id)
         | Reached::Branch(id)

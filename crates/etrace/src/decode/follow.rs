@@ -1,7 +1,7 @@
 //! Follows the program from one reported address to the next.
 
 use tracewright_core::{Contradiction, GapReason};
-use tracewright_flow::{Goal, NodeId, Reached, Returns, ElementSink};
+use tracewright_flow::{ElementSink, Goal, NodeId, Reached, Returns};
 
 use super::Decoder;
 use super::emit::Next;
@@ -38,7 +38,13 @@ impl Report {
 impl Decoder<'_> {
     /// Handles formats 1 and 2 with an address.
     #[inline(always)]
-    pub(super) fn address(&mut self, offset: u64, map: BranchMap, sent: &Address, sink: &mut impl ElementSink) {
+    pub(super) fn address(
+        &mut self,
+        offset: u64,
+        map: BranchMap,
+        sent: &Address,
+        sink: &mut impl ElementSink,
+    ) {
         if self.inferred.is_some() && !self.run_on(offset, sink) {
             return;
         }
@@ -69,7 +75,14 @@ impl Decoder<'_> {
 
     /// Handles an address reported without any flag when no uninferable jump led to it.
     #[inline(never)]
-    fn no_jump(&mut self, offset: u64, reached: Reached, to: u64, target: NodeId, sink: &mut impl ElementSink) {
+    fn no_jump(
+        &mut self,
+        offset: u64,
+        reached: Reached,
+        to: u64,
+        target: NodeId,
+        sink: &mut impl ElementSink,
+    ) {
         let Reached::Inline(here) = reached else {
             return self.fail(offset, reached, Some(to), sink);
         };

@@ -1,7 +1,7 @@
 use core::ops::Deref;
 
 use tracewright_core::{Block, DataAccess, Element, Isa, MemorySpace};
-use tracewright_flow::{Graph, NodeId, ElementSink};
+use tracewright_flow::{ElementSink, Graph, NodeId};
 use tracewright_image::Image;
 
 use super::{Decoder, Options, Snapshot};

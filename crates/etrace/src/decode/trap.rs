@@ -1,7 +1,7 @@
 //! Trap packets: format 3, subformat 1.
 
 use tracewright_core::{Contradiction, Element, Exception, GapReason};
-use tracewright_flow::{NodeId, ElementSink};
+use tracewright_flow::{ElementSink, NodeId};
 
 use super::Decoder;
 use super::decoder::{Epc, State};

@@ -1,7 +1,7 @@
 //! Fast path for the most frequent messages: short ones without a timestamp.
 
 use super::sources::Sources;
-use super::{Config, Content, Encapsulation, Message, EtraceSink};
+use super::{Config, Content, Encapsulation, EtraceSink, Message};
 use crate::Params;
 use crate::packet;
 

@@ -4,7 +4,7 @@ use super::frame::Body;
 use super::hot::Hot;
 use super::search::{Found, Search};
 use super::sources::Sources;
-use super::{Config, Content, Encapsulation, Malformed, Message, EtraceSink};
+use super::{Config, Content, Encapsulation, EtraceSink, Malformed, Message};
 use crate::packet::{self, Packet};
 use crate::{Options, data};
 

@@ -17,7 +17,7 @@ use tracewright_etrace::packet::Packet;
 use tracewright_etrace::stream::{self, Encapsulation, Parser, Writer};
 use tracewright_etrace::{Options, data};
 use tracewright_flow::Instructions;
-use tracewright_hart::{Controlled, Events, Moment, Privilege, HartSink, Trap};
+use tracewright_hart::{Controlled, Events, HartSink, Moment, Privilege, Trap};
 use tracewright_testkit::Rng;
 use tracewright_testkit::control::{Asked, EventNames, Happening, Step, qualified, random};
 

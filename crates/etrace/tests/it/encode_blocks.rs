@@ -8,7 +8,7 @@ use tracewright_etrace::ingress::csv::{Reader, Retirement};
 use tracewright_etrace::ingress::{CType, Entry, Executed, ITypeWidth};
 use tracewright_etrace::packet::Packet;
 use tracewright_etrace::{Options, Params};
-use tracewright_hart::{Blocks, Privilege, HartSink, Trap, log};
+use tracewright_hart::{Blocks, HartSink, Privilege, Trap, log};
 use tracewright_isa::riscv::{IType, Xlen};
 use tracewright_testkit::etrace::{flows, text};
 use tracewright_testkit::{captures_for, skip};

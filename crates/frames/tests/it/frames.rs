@@ -4,7 +4,7 @@ use crate::common;
 
 use common::lines::{DATA, FSYNC, Out, check, data, frame};
 use common::{Container, Event, deframe, deframe_whole, pieces};
-use tracewright_frames::{Deframer, Format, Lost, LostReason, Run, FrameSink};
+use tracewright_frames::{Deframer, Format, FrameSink, Lost, LostReason, Run};
 use tracewright_testkit::Rng;
 
 mod id_bytes {

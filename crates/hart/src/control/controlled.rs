@@ -6,7 +6,7 @@ use tracewright_isa::riscv::IType;
 
 use super::Events;
 use super::told::{Part, Told, behind};
-use crate::{Access, Privilege, HartSink, Trap};
+use crate::{Access, HartSink, Privilege, Trap};
 
 /// Passes on to another sink only what qualifies, and reports a gap ([`HartSink::lost`]) where that ends.
 ///

@@ -1,7 +1,7 @@
 use tracewright_core::{Block, DataAccess};
 
 use super::Model;
-use crate::{Access, Privilege, HartSink, Trap};
+use crate::{Access, HartSink, Privilege, Trap};
 
 /// Passes everything on to another sink, and reports to it the cycle of each instruction ([`HartSink::cycles`]) before each
 /// block.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tracewright_core::Block;
 use tracewright_hart::bare::{self, Bare};
 use tracewright_hart::linux::{self, Linux};
-use tracewright_hart::{Core, Exception, Hart, Machine, HartSink, Stop, Trap, cause};
+use tracewright_hart::{Core, Exception, Hart, HartSink, Machine, Stop, Trap, cause};
 use tracewright_testkit::Scratch;
 
 use crate::support::elf;

@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use tracewright_core::{Block, Ended};
 use tracewright_hart::log::{Kind, LogError, csv, detect, qemu, rvfi, spike};
-use tracewright_hart::{Access, Blocks, Privilege, Retired, Retirements, HartSink, Trap};
+use tracewright_hart::{Access, Blocks, HartSink, Privilege, Retired, Retirements, Trap};
 use tracewright_isa::riscv::{AccessKind, Xlen};
 
 /// Collects everything that a reader returns. Panics at an error.

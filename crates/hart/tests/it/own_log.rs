@@ -3,7 +3,7 @@
 use tracewright_core::{Block, Class, Ended, Flow, Isa, Role};
 use tracewright_hart::log::own::{Error, Header, Reader, Writer};
 use tracewright_hart::log::{Kind, detect};
-use tracewright_hart::{Access, Privilege, HartSink, Trap};
+use tracewright_hart::{Access, HartSink, Privilege, Trap};
 use tracewright_isa::riscv::{AccessKind, Xlen};
 use tracewright_testkit::Rng;
 

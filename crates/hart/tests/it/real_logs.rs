@@ -11,7 +11,7 @@ use support::How;
 use tracewright_core::{Block, Ended, Flow};
 use tracewright_hart::log::own::{Reader, Writer};
 use tracewright_hart::log::{Kind, csv, detect, qemu};
-use tracewright_hart::{Blocks, Retired, Retirements, HartSink, Stop, Trap};
+use tracewright_hart::{Blocks, HartSink, Retired, Retirements, Stop, Trap};
 use tracewright_isa::riscv::{Xlen, decode};
 use tracewright_testkit::{Scratch, captures, skip};
 

@@ -8,7 +8,7 @@ use std::process::Command;
 use support::Output;
 use tracewright_core::Block;
 use tracewright_hart::bare::{Bare, Options};
-use tracewright_hart::{Hart, Privilege, HartSink, Stop, Trap};
+use tracewright_hart::{Hart, HartSink, Privilege, Stop, Trap};
 use tracewright_testkit::captures_for;
 
 /// A line of a trace: address, bits, privilege, and the cause of an exception or interrupt.

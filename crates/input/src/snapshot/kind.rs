@@ -1,15 +1,6 @@
 //! Cores and trace protocols by the `type=` text of a device.
 
-/// Profile of a core: the letter in `Cortex-A53`, `ARMv8-M`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Profile {
-    /// Application.
-    A,
-    /// Real time.
-    R,
-    /// Microcontroller.
-    M,
-}
+pub use tracewright_etm::CoreProfile;
 
 /// Level of a core's instruction set, as far as following its program depends on it.
 ///
@@ -26,11 +17,11 @@ pub enum Architecture {
     Aa64,
 }
 
-/// Profile and level of a core, from its `type=`.
+/// CoreProfile and level of a core, from its `type=`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CoreKind {
-    /// Profile.
-    pub profile: Profile,
+    /// CoreProfile.
+    pub profile: CoreProfile,
     /// Level.
     pub architecture: Architecture,
 }
@@ -48,37 +39,37 @@ impl CoreKind {
 /// Names that OpenCSD knows have OpenCSD's levels: it gives `V8_3` to cores of 8.2 (A55, A65, A75 to A77).
 /// That is safe, since a core does not execute encodings it does not define. Newer names follow the same
 /// rule.
-fn from_name(text: &str) -> Option<(Profile, Architecture)> {
+fn from_name(text: &str) -> Option<(CoreProfile, Architecture)> {
     use Architecture::{Aa64, V7, V8, V8_3};
     if let Some(core) = text.strip_prefix("Cortex-") {
         return Some(match core {
-            "A5" | "A7" | "A8" | "A9" | "A12" | "A15" | "A17" => (Profile::A, V7),
-            "A32" | "A34" | "A35" | "A53" | "A57" | "A72" | "A73" => (Profile::A, V8),
+            "A5" | "A7" | "A8" | "A9" | "A12" | "A15" | "A17" => (CoreProfile::A, V7),
+            "A32" | "A34" | "A35" | "A53" | "A57" | "A72" | "A73" => (CoreProfile::A, V8),
             "A55" | "A65" | "A65AE" | "A75" | "A76" | "A76AE" | "A77" | "A78" | "A78AE" | "A78C" => {
-                (Profile::A, V8_3)
+                (CoreProfile::A, V8_3)
             }
-            "X1" | "X1C" => (Profile::A, V8_3),
+            "X1" | "X1C" => (CoreProfile::A, V8_3),
             "A320" | "A510" | "A520" | "A520AE" | "A710" | "A715" | "A720" | "A720AE" | "A725" => {
-                (Profile::A, Aa64)
+                (CoreProfile::A, Aa64)
             }
-            "X2" | "X3" | "X4" | "X925" => (Profile::A, Aa64),
-            "R4" | "R5" | "R7" | "R8" => (Profile::R, V7),
-            "R52" | "R52+" => (Profile::R, V8),
-            "R82" | "R82AE" => (Profile::R, Aa64),
-            "M0" | "M0+" | "M1" | "M3" | "M4" | "M7" => (Profile::M, V7),
-            "M23" | "M33" | "M35P" | "M52" | "M55" | "M85" => (Profile::M, V8),
+            "X2" | "X3" | "X4" | "X925" => (CoreProfile::A, Aa64),
+            "R4" | "R5" | "R7" | "R8" => (CoreProfile::R, V7),
+            "R52" | "R52+" => (CoreProfile::R, V8),
+            "R82" | "R82AE" => (CoreProfile::R, Aa64),
+            "M0" | "M0+" | "M1" | "M3" | "M4" | "M7" => (CoreProfile::M, V7),
+            "M23" | "M33" | "M35P" | "M52" | "M55" | "M85" => (CoreProfile::M, V8),
             _ => return None,
         });
     }
     Some(match text.strip_prefix("Neoverse-")? {
-        "E1" | "N1" => (Profile::A, V8_3),
-        "N2" | "N3" | "V1" | "V2" | "V3" | "V3AE" => (Profile::A, Aa64),
+        "E1" | "N1" => (CoreProfile::A, V8_3),
+        "N2" | "N3" | "V1" | "V2" | "V3" | "V3AE" => (CoreProfile::A, Aa64),
         _ => return None,
     })
 }
 
 /// Parses `ARMv8-M`, `ARMv8.3-A`: major version, minor version if not 0, profile.
-fn from_version(text: &str) -> Option<(Profile, Architecture)> {
+fn from_version(text: &str) -> Option<(CoreProfile, Architecture)> {
     let (version, letter) = text.strip_prefix("ARMv")?.split_once('-')?;
     let architecture = match version.split_once('.').unwrap_or((version, "0")) {
         ("7", "0") => Architecture::V7,
@@ -91,17 +82,17 @@ fn from_version(text: &str) -> Option<(Profile, Architecture)> {
 }
 
 /// Parses `ARM-AA64`, `ARM-aa64-R`.
-fn from_aa64(text: &str) -> Option<(Profile, Architecture)> {
+fn from_aa64(text: &str) -> Option<(CoreProfile, Architecture)> {
     let rest = text.strip_prefix("ARM-AA64").or_else(|| text.strip_prefix("ARM-aa64"))?;
-    let profile = if rest.is_empty() { Profile::A } else { profile(rest.strip_prefix('-')?)? };
+    let profile = if rest.is_empty() { CoreProfile::A } else { profile(rest.strip_prefix('-')?)? };
     Some((profile, Architecture::Aa64))
 }
 
-fn profile(letter: &str) -> Option<Profile> {
+fn profile(letter: &str) -> Option<CoreProfile> {
     Some(match letter {
-        "A" => Profile::A,
-        "R" => Profile::R,
-        "M" => Profile::M,
+        "A" => CoreProfile::A,
+        "R" => CoreProfile::R,
+        "M" => CoreProfile::M,
         _ => return None,
     })
 }

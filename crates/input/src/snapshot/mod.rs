@@ -14,7 +14,7 @@ mod write;
 
 use std::path::{Path, PathBuf};
 
-pub use kind::{Architecture, CoreKind, Profile, Protocol};
+pub use kind::{Architecture, CoreKind, CoreProfile, Protocol};
 pub use tracewright_core::MemorySpace;
 pub use write::SnapshotWriter;
 

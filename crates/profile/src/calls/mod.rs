@@ -52,4 +52,4 @@ impl CallTree {
 
 pub use stack::{DEEPEST, How, Watch};
 pub use tracker::{Losses, Thread, Tracker};
-pub use tree::{Calls, Edge, Node, Sums, Tree};
+pub use tree::{CallSums, Calls, Edge, Node, Tree};

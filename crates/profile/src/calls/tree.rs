@@ -7,14 +7,14 @@ use super::stack::{How, Watch};
 
 /// Instructions and cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sums {
+pub struct CallSums {
     /// Instructions executed.
     pub instructions: u64,
     /// Cycles of these instructions, as far as known.
     pub cycles: u64,
 }
 
-impl AddAssign for Sums {
+impl AddAssign for CallSums {
     fn add_assign(&mut self, other: Self) {
         self.instructions += other.instructions;
         self.cycles += other.cycles;
@@ -30,8 +30,8 @@ pub struct Node {
     pub function: u32,
     /// Number of calls from the parent.
     pub calls: u64,
-    /// Sums of the function itself, without its callees.
-    pub own: Sums,
+    /// CallSums of the function itself, without its callees.
+    pub own: CallSums,
 }
 
 /// Call tree: the sums of each function on each call path.
@@ -55,10 +55,10 @@ pub struct Tree {
 pub struct Calls {
     /// Number of calls.
     pub calls: u64,
-    /// Sums of the function itself.
-    pub own: Sums,
-    /// Sums of the function and everything it called. Recursion is counted once.
-    pub inclusive: Sums,
+    /// CallSums of the function itself.
+    pub own: CallSums,
+    /// CallSums of the function and everything it called. Recursion is counted once.
+    pub inclusive: CallSums,
 }
 
 /// Totals of all calls from one function to another.
@@ -66,8 +66,8 @@ pub struct Calls {
 pub struct Edge {
     /// Number of calls.
     pub calls: u64,
-    /// Sums of the calls. Recursion is counted once.
-    pub inclusive: Sums,
+    /// CallSums of the calls. Recursion is counted once.
+    pub inclusive: CallSums,
 }
 
 /// Maximum number of nodes. Beyond it, sums are attributed to the caller.
@@ -114,7 +114,7 @@ impl Tree {
     }
 
     /// Adds to the sums of a node.
-    pub fn add(&mut self, node: u32, sums: Sums) {
+    pub fn add(&mut self, node: u32, sums: CallSums) {
         if let Some(node) = self.nodes.get_mut(node as usize) {
             node.own += sums;
         }
@@ -130,7 +130,7 @@ impl Tree {
             return parent.unwrap_or(0);
         }
         let node = self.nodes.len() as u32;
-        self.nodes.push(Node { parent, function, calls: 0, own: Sums::default() });
+        self.nodes.push(Node { parent, function, calls: 0, own: CallSums::default() });
         self.children.insert((parent, function), node);
         node
     }
@@ -168,7 +168,7 @@ impl Tree {
 
     /// Returns the sums of each node together with all nodes below it.
     #[must_use]
-    pub fn inclusive(&self) -> Vec<Sums> {
+    pub fn inclusive(&self) -> Vec<CallSums> {
         let mut sums: Vec<_> = self.nodes.iter().map(|node| node.own).collect();
         for (at, node) in self.nodes.iter().enumerate().rev() {
             if let Some(parent) = node.parent {

@@ -16,7 +16,7 @@ use std::ops::{AddAssign, Range};
 use tracewright_image::Frame;
 
 use crate::counts::{Place, Profile};
-use crate::places::Places;
+use crate::places::PlaceFilter;
 use crate::program::Program;
 pub use ran::Ran;
 
@@ -102,7 +102,7 @@ pub struct Wanted {
     /// Accepts files whose path contains one of these.
     pub files: Vec<String>,
     /// Accepts code at these places.
-    pub places: Option<Places>,
+    pub places: Option<PlaceFilter>,
     /// Accepts source functions with one of these names, mangled or not, also where they are inlined. The name of a C++
     /// function may omit its parameters.
     pub functions: Vec<String>,

@@ -12,7 +12,7 @@ use tracewright_core::{Ended, Role};
 use tracewright_flow::Instructions;
 use tracewright_image::Image;
 
-use crate::calls::{CallTree, Edge, Sums};
+use crate::calls::{CallSums, CallTree, Edge};
 use crate::costs::Portions;
 use crate::counts::{Place, Profile};
 use crate::functions::Functions;
@@ -32,11 +32,11 @@ pub fn write(calls: &CallTree, profile: &Profile, program: &Program) -> String {
     for ((caller, callee), edge) in calls.tree.edges() {
         edges.entry(caller).or_default().insert(callee, edge);
     }
-    let row = |sums: &Sums| match calls.has_cycles {
+    let row = |sums: &CallSums| match calls.has_cycles {
         true => format!("{} {}", sums.instructions, sums.cycles),
         false => sums.instructions.to_string(),
     };
-    let mut all = Sums::default();
+    let mut all = CallSums::default();
     let mut body = String::new();
     for (number, function) in (0..).zip(functions.list()) {
         let Some(of) = sums.get(&number) else { continue };
@@ -44,23 +44,23 @@ pub fn write(calls: &CallTree, profile: &Profile, program: &Program) -> String {
         let start = start_of(&functions, number, program);
         let _ = writeln!(body, "ob={}", object(function.file, program));
         let _ = writeln!(body, "fl={}\nfn={}", start.0, function.name);
-        let mut told = Sums::default();
+        let mut told = CallSums::default();
         for ((file, line), &instructions) in lines.get(&number).into_iter().flatten() {
             if file.is_some() {
                 let _ = writeln!(body, "fi={}", Printable(file.as_deref().unwrap_or_default()));
             }
-            let _ = writeln!(body, "{line} {}", row(&Sums { instructions, cycles: 0 }));
+            let _ = writeln!(body, "{line} {}", row(&CallSums { instructions, cycles: 0 }));
             told.instructions += instructions;
             if file.is_some() {
                 let _ = writeln!(body, "fe={}", start.0);
             }
         }
         // Cycles, and instructions of deeper calls that the tree did not keep.
-        let rest = Sums {
+        let rest = CallSums {
             instructions: of.own.instructions.saturating_sub(told.instructions),
             cycles: of.own.cycles,
         };
-        if rest != Sums::default() {
+        if rest != CallSums::default() {
             let _ = writeln!(body, "{} {}", start.1, row(&rest));
         }
         for (&callee, edge) in edges.get(&number).into_iter().flatten() {
@@ -73,7 +73,7 @@ pub fn write(calls: &CallTree, profile: &Profile, program: &Program) -> String {
             let mut instructions = Portions::new(edge.inclusive.instructions, among);
             let mut cycles = Portions::new(edge.inclusive.cycles, among);
             for (line, &weight) in places {
-                let sums = Sums { instructions: instructions.take(weight), cycles: cycles.take(weight) };
+                let sums = CallSums { instructions: instructions.take(weight), cycles: cycles.take(weight) };
                 let _ = writeln!(body, "cob={}", object(target.file, program));
                 let _ = writeln!(body, "cfi={}\ncfn={}", to.0, target.name);
                 let _ = writeln!(body, "calls={} {}\n{line} {}", calls.take(weight), to.1, row(&sums));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::calls::{CallTree, Sums};
+use crate::calls::{CallSums, CallTree};
 
 /// Weight of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub enum Weight {
 impl Weight {
     /// Returns the chosen one of two sums.
     #[must_use]
-    pub const fn of(self, sums: &Sums) -> u64 {
+    pub const fn of(self, sums: &CallSums) -> u64 {
         match self {
             Self::Instructions => sums.instructions,
             Self::Cycles => sums.cycles,

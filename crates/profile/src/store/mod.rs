@@ -24,7 +24,7 @@ pub use write::write;
 pub const MAGIC: [u8; 8] = *b"\x89TWPROF\n";
 /// Version that is written, and newest version that is read.
 pub const VERSION: u64 = 1;
-/// Largest sum in a file: of instructions, of taken branches, and of each number of the funnel. Sums of a few files and
+/// Largest sum in a file: of instructions, of taken branches, and of each number of the funnel. CallSums of a few files and
 /// products with small numbers still fit into 64 bits.
 pub const LARGEST_SUM: u64 = 1 << 60;
 

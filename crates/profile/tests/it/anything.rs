@@ -5,7 +5,7 @@ use tracewright_core::{
     TraceOn,
 };
 use tracewright_profile::{
-    Branch, Clock, Code, Events, Graph, Meter, Paths, Place, Profile, Sums, Told, Tracker, Tree, Trips,
+    Branch, CallSums, Clock, Code, Events, Graph, Meter, Paths, Place, Profile, Told, Tracker, Tree, Trips,
     Within, branches,
 };
 use tracewright_testkit::Rng;
@@ -97,12 +97,12 @@ fn anything_goes() {
             let node = watch.0.current();
             if let Element::Block(block) = element {
                 instructions += u64::from(block.count);
-                watch.0.add(node, Sums { instructions: block.count.into(), cycles: 0 });
+                watch.0.add(node, CallSums { instructions: block.count.into(), cycles: 0 });
                 watch.1.block(block, MemorySpace::ANY, place);
             }
             let told = clock.take(element);
             events.take(element, MemorySpace::ANY, Some(&told));
-            let add = |node, cycles| watch.0.add(node, Sums { instructions: 0, cycles });
+            let add = |node, cycles| watch.0.add(node, CallSums { instructions: 0, cycles });
             match told {
                 Told::Block(stamps) => meter.block(node, stamps, add),
                 told => meter.told(told, add),

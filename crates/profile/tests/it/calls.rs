@@ -8,7 +8,7 @@ use executed::{Executed, block};
 use tracewright_core::{
     Block, Class, Context, Element, Ended, Exception, Flow, Isa, MemorySpace, Role, Security, TraceOn,
 };
-use tracewright_profile::{Clock, How, Meter, Stalls, Sums, Told, Tracker, Tree, Watch, Within};
+use tracewright_profile::{CallSums, Clock, How, Meter, Stalls, Told, Tracker, Tree, Watch, Within};
 
 /// By function: calls, own and inclusive instructions.
 type Table = HashMap<u32, (u64, u64, u64)>;
@@ -66,7 +66,7 @@ fn track(run: &Executed) -> (Tracker, Tree) {
     for element in &run.elements {
         tracker.take(element, MemorySpace::ANY, |address, _| run.find(address), &mut tree);
         if let Element::Block(block) = element {
-            tree.add(tree.current(), Sums { instructions: block.count.into(), cycles: 0 });
+            tree.add(tree.current(), CallSums { instructions: block.count.into(), cycles: 0 });
         }
     }
     (tracker, tree)
@@ -146,7 +146,7 @@ fn cycles_are_those_of_instructions() {
             for element in &run.elements {
                 tracker.take(element, MemorySpace::ANY, |address, _| run.find(address), &mut tree);
                 let node = tree.current();
-                let mut add = |node, cycles| tree.add(node, Sums { instructions: 0, cycles });
+                let mut add = |node, cycles| tree.add(node, CallSums { instructions: 0, cycles });
                 match (clock.take(element), element) {
                     (Told::Block(stamps), Element::Block(block)) => {
                         meter.block(node, stamps, &mut add);

@@ -1,5 +1,5 @@
 use tracewright_core::Isa;
-use tracewright_hart::{Privilege, HartSink};
+use tracewright_hart::{HartSink, Privilege};
 use tracewright_isa::ItState;
 
 use super::code::Run;

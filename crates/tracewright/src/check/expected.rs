@@ -5,7 +5,7 @@ use std::thread::JoinHandle;
 use std::vec;
 
 use tracewright_core::Block;
-use tracewright_hart::{self as hart, Access, Privilege, HartSink};
+use tracewright_hart::{self as hart, Access, HartSink, Privilege};
 
 use super::item::{Item, Mode, Trap};
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 use tracewright_core::{Block, Class, Ended, Isa, MemorySpace};
-use tracewright_etm::Profile;
+use tracewright_etm::CoreProfile;
 use tracewright_etm::packet::{Exception, ReturnAddress};
 use tracewright_flow::Instructions;
 use tracewright_hart::cause;
@@ -123,7 +123,7 @@ fn access(data: &Data) -> String {
 /// ETMv4's name of an exception.
 fn arm(number: u64) -> &'static str {
     let number = u16::try_from(number).unwrap_or(u16::MAX);
-    Exception { number, return_address: ReturnAddress::None, fault_pending: false }.name(Profile::A)
+    Exception { number, return_address: ReturnAddress::None, fault_pending: false }.name(CoreProfile::A)
 }
 
 fn unknown(why: Unknown) -> &'static str {

@@ -16,21 +16,21 @@ pub struct BlockCounter;
 impl Consumer for BlockCounter {
     const BLOCKS: Blocks = Blocks::Counted;
     type State = ();
-    type Output = flow::Profile;
+    type Output = flow::BlockCounts;
 
-    fn element(&self, _: &mut (), _: &mut flow::Profile, _: &At<'_>, _: &Element) {}
+    fn element(&self, _: &mut (), _: &mut flow::BlockCounts, _: &At<'_>, _: &Element) {}
 
-    fn counted(&self, output: &mut flow::Profile, counts: flow::Profile) {
+    fn counted(&self, output: &mut flow::BlockCounts, counts: flow::BlockCounts) {
         output.merge(counts);
     }
 
-    fn merge(&self, into: &mut flow::Profile, later: flow::Profile) {
+    fn merge(&self, into: &mut flow::BlockCounts, later: flow::BlockCounts) {
         into.merge(later);
     }
 }
 
 /// Turns counts by address into a profile of binaries.
-pub fn in_binaries(flow::Profile { blocks, indirect }: flow::Profile, image: &Image) -> Profile {
+pub fn in_binaries(flow::BlockCounts { blocks, indirect }: flow::BlockCounts, image: &Image) -> Profile {
     let mut profile = Profile::default();
     let mut places = Locator::new(image);
     // In the order of addresses, so that binaries have the same numbers each time.

@@ -8,8 +8,8 @@ use tracewright_engine::{self as engine, At, Consumer};
 use tracewright_flow::cut;
 use tracewright_image::Image;
 use tracewright_profile::{
-    CallTree, Clock, EventRow, Events, Functions, Gate, Graph, Losses, Meter, Paths, Place, Places, Program,
-    Sums, Thread, Told, Tracker, Tree, TripCounts, Trips, Window,
+    CallSums, CallTree, Clock, EventRow, Events, Functions, Gate, Graph, Losses, Meter, Paths, Place,
+    PlaceFilter, Program, Thread, Told, Tracker, Tree, TripCounts, Trips, Window,
 };
 
 use crate::clocks::{ClockEnd, Clocks};
@@ -31,7 +31,7 @@ pub struct Only<'a> {
     /// The window of time.
     pub window: &'a Window,
     /// The places; `None` for all.
-    pub places: Option<&'a Places>,
+    pub places: Option<&'a PlaceFilter>,
 }
 
 /// Owner of the cycles of what does not count.
@@ -159,14 +159,14 @@ impl<'a> Consumer for Follower<'a> {
         let (tree, trips) = watch;
         let node = tree.current();
         if let Some(block) = &part {
-            tree.add(node, Sums { instructions: block.count.into(), cycles: 0 });
+            tree.add(node, CallSums { instructions: block.count.into(), cycles: 0 });
             trips.block(block, at.space, |address, space| self.program.place(at.image, address, space));
         }
         if gate.is_open() || !matches!(element, Element::Event(_)) {
             events.take(element, at.space, told.as_ref());
         }
         if let (Some(meter), Some(told)) = (meter, told) {
-            let mut add = |node, cycles| tree.add(node, Sums { instructions: 0, cycles });
+            let mut add = |node, cycles| tree.add(node, CallSums { instructions: 0, cycles });
             match told {
                 Told::Block(stamps) => {
                     let inside =
@@ -195,7 +195,7 @@ impl<'a> Consumer for Follower<'a> {
         let told = clock.take(element);
         of.gate.pass(element, Some(&told));
         let tree = &mut of.watch.0;
-        let add = |node, cycles| tree.add(node, Sums { instructions: 0, cycles });
+        let add = |node, cycles| tree.add(node, CallSums { instructions: 0, cycles });
         match told {
             Told::Block(stamps) => meter.block(NOBODY, stamps, add),
             told => meter.told(told, add),

@@ -46,9 +46,9 @@ pub struct WindowCounter<'a> {
 #[derive(Debug, Default)]
 pub struct Windowed {
     /// Blocks that ran in the window.
-    inside: flow::Profile,
+    inside: flow::BlockCounts,
     /// All blocks that ran.
-    all: flow::Profile,
+    all: flow::BlockCounts,
     outside: Outside,
     /// How the sources' clocks ended.
     pub ends: Vec<ClockEnd>,
@@ -62,8 +62,8 @@ pub struct WindowState<'a>(Option<Box<Of<'a>>>);
 struct Of<'a> {
     clock: Option<Clock<'a>>,
     gate: Gate,
-    inside: flow::Profile,
-    all: flow::Profile,
+    inside: flow::BlockCounts,
+    all: flow::BlockCounts,
     /// The indirect branch that was taken last, until the next block tells where it went.
     taken: Option<(u64, MemorySpace)>,
 }
@@ -74,8 +74,8 @@ impl<'a> WindowCounter<'a> {
         Box::new(Of {
             gate: Gate::new(self.window, clock.as_ref().map(Clock::kind)),
             clock,
-            inside: flow::Profile::default(),
-            all: flow::Profile::default(),
+            inside: flow::BlockCounts::default(),
+            all: flow::BlockCounts::default(),
             taken: None,
         })
     }

@@ -2,7 +2,7 @@
 
 use tracewright_core::control::{Control, Plan};
 use tracewright_core::{Block, Element, Isa};
-use tracewright_hart::{Controlled, Events, Moment, HartSink};
+use tracewright_hart::{Controlled, Events, HartSink, Moment};
 use tracewright_input::Process;
 use tracewright_isa::riscv::IType;
 use tracewright_isa::{ItState, decode};

@@ -1,7 +1,7 @@
 //! The port of the delta trace: as E-Trace's, of its own.
 
 use tracewright_core::port::Stats;
-use tracewright_delta::{AtPort, Decoder, Encoder, Lost, Off, Out, Run, DeltaSink, Span, Sync};
+use tracewright_delta::{AtPort, Decoder, DeltaSink, Encoder, Lost, Off, Out, Run, Span, Sync};
 
 use crate::port::{Gaps, PortRequest, Report, Sizing};
 

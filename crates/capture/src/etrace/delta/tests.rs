@@ -6,7 +6,7 @@ use tracewright_delta::{Config, Cycles, Decoder, Item, Stamp, Why};
 use tracewright_etrace::ingress::CType;
 use tracewright_etrace::packet::Packet;
 use tracewright_etrace::stream::{Content, Message, Parser};
-use tracewright_hart::{Privilege, HartSink, Trap};
+use tracewright_hart::{HartSink, Privilege, Trap};
 use tracewright_testkit::Rng;
 use tracewright_testkit::riscv::walk::{self, Event, Happenings, Program, Walk};
 

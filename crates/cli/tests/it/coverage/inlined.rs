@@ -119,8 +119,7 @@ int main(int argc, char **argv) {
 fn inlined(folder: &Scratch) -> PathBuf {
     fs::write(folder.path().join("cxx.cpp"), [SQ, INLINED].concat()).unwrap();
     run("riscv64-linux-gnu-g++", &["-O2", "-g", "-static", "-o", "app", "cxx.cpp"], folder.path());
-    let capture = recorded(&folder, &folder.join("app"), &[]);
-    capture
+    recorded(folder, &folder.join("app"), &[])
 }
 
 /// Runs a verb that may fail. Returns its status, its output and its messages.

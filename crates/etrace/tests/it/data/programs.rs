@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use tracewright_core::{Block, DataAccess, Isa, MemorySpace};
 use tracewright_hart::bare::{self, Bare};
 use tracewright_hart::linux::{self, Linux};
-use tracewright_hart::{Hart, Machine, Privilege, HartSink, Trap};
+use tracewright_hart::{Hart, HartSink, Machine, Privilege, Trap};
 use tracewright_image::{Builder, Bytes, Image};
 use tracewright_isa::riscv::{Instruction, Xlen, decode};
 

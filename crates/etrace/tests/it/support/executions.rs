@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use tracewright_core::{Block, Ended, Isa, Role};
-use tracewright_hart::{Privilege, HartSink, Trap};
+use tracewright_hart::{HartSink, Privilege, Trap};
 use tracewright_image::Image;
 use tracewright_isa::riscv::{IType, len};
 use tracewright_testkit::control::{Happening, Step};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tracewright_core::{Block, Flow, MemorySpace};
 use tracewright_hart::bare::{self, Bare};
 use tracewright_hart::linux::{self, Linux, Streams};
-use tracewright_hart::{Hart, Privilege, HartSink, Trap};
+use tracewright_hart::{Hart, HartSink, Privilege, Trap};
 use tracewright_image::{Bytes, Image};
 
 use super::happened::Happened;

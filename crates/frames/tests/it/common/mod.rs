@@ -6,7 +6,7 @@ pub mod twin;
 use std::num::NonZero;
 
 use tracewright_core::TraceId;
-use tracewright_frames::{Deframer, DstreamBlocks, Format, Framer, Lost, Options, Run, FrameSink};
+use tracewright_frames::{Deframer, DstreamBlocks, Format, FrameSink, Framer, Lost, Options, Run};
 use tracewright_testkit::Rng;
 
 pub const FORMATS: [Format; 3] = [Format::Aligned, Format::Fsync, Format::FsyncHsync];

@@ -8,7 +8,7 @@ use super::bytes::{Cursor, unzigzag};
 use super::chunk::{HEAD, Head, LARGEST};
 use super::model::{MOST, Model, Slot};
 use super::{Error, MAGIC, VERSION, code};
-use crate::{Privilege, HartSink, Trap};
+use crate::{HartSink, Privilege, Trap};
 
 /// Contents of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use super::bytes::{put_fixed, put_varint, zigzag};
 use super::chunk::Head;
 use super::model::{MOST, Model, NONE, Slot};
 use super::{MAGIC, VERSION, code};
-use crate::{Access, Privilege, HartSink, Trap};
+use crate::{Access, HartSink, Privilege, Trap};
 
 /// Size in bytes at which a chunk is written. The number of blocks follows.
 const CHUNK: usize = 1 << 16;

@@ -5,7 +5,7 @@ use std::path::Path;
 use tracewright_core::Block;
 use tracewright_hart::linux::{Linux, Options};
 use tracewright_hart::timing::{Config, Model, Timed};
-use tracewright_hart::{Access, Hart, Privilege, HartSink, Stop, Trap};
+use tracewright_hart::{Access, Hart, HartSink, Privilege, Stop, Trap};
 
 /// A report to a sink.
 #[derive(Debug, PartialEq)]

@@ -1,7 +1,7 @@
 //! Expected reports to a sink, computed instruction by instruction.
 
 use tracewright_core::{Block, Class, Ended, Flow, Isa};
-use tracewright_hart::{Access, Privilege, HartSink, Trap};
+use tracewright_hart::{Access, HartSink, Privilege, Trap};
 
 /// A report to a sink.
 #[derive(Clone, Debug, PartialEq, Eq)]
