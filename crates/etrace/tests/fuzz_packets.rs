@@ -32,7 +32,7 @@ pub fn streams(data: &[u8]) {
     let config = any_config(&mut rng);
     let start = rng.below(100);
     for parser in [Parser::aligned_at(config.clone(), start), Parser::starting_at(config.clone(), start)] {
-        let whole = read(parser.clone(), [bytes].into_iter());
+        let whole = read(parser.clone(), [bytes]);
         let chunk = 1 + rng.below(50) as usize;
         assert_eq!(whole, read(parser, bytes.chunks(chunk)), "chunks of {chunk}");
         account(&whole, start, bytes);
@@ -57,7 +57,7 @@ fn round_trip(config: &Config, told: &Told) {
             }
         }
     }
-    let again = read(Parser::new(config.clone()), [&bytes[..]].into_iter());
+    let again = read(Parser::new(config.clone()), [&bytes[..]]);
     let mut again: Vec<_> = again.iter().map(|(.., message)| *message).collect();
     if config.encapsulation == Encapsulation::Pulp {
         // Every written record has a timestamp.

@@ -7,7 +7,7 @@ use inferno::flamegraph::{self, Options, TextTruncateDirection};
 use super::folded::{self, Weight};
 use crate::calls::CallTree;
 
-/// Error of [drawing](write) a flame graph.
+/// Error of [drawing](write()) a flame graph.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum DrawError {
