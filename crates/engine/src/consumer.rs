@@ -5,89 +5,89 @@ use tracewright_image::Image;
 use crate::place::Place;
 use crate::source::Source;
 
-/// What takes the elements of a buffer's sources, and makes a result of them.
+/// Takes decoded elements and makes a typed result of them.
 ///
-/// Parts of a stream are decoded side by side. Each gives an output of its own, and outputs are joined in order. What has an order
-/// of its own, text for one, is taken piece by piece, sorted by where packets end in the file (`take` of
-/// [`Engine::decode`](crate::Engine::decode)); the rest is merged, and comes back with [`Decoded`](crate::Decoded).
+/// Threads decode parts of a stream in parallel. Each part has an output of its own. Output that has an order, such as text, goes to
+/// `take` of [`Engine::decode`](crate::Engine::decode) piece by piece, in the order in which packets end in the file. All other
+/// output is merged and returned in [`Decoded`](crate::Decoded).
 pub trait Consumer: Sync {
-    /// Which blocks it wants.
+    /// Blocks that the consumer wants.
     const BLOCKS: Blocks = Blocks::Each;
-    /// What it keeps from one element of a source to the next. See [`in_order`](Self::in_order).
+    /// State kept from one element of a source to the next. It is kept for the whole source only if [`in_order`](Self::in_order) is true.
     type State: Default + Send + Sync;
-    /// What it makes of a part of the trace.
+    /// Result of a part of the trace.
     type Output: Default + Send + Sync;
 
     /// Takes an element.
     fn element(&self, state: &mut Self::State, output: &mut Self::Output, at: &At<'_>, element: &Element);
 
-    /// Takes note of an element outside the range that is asked for.
+    /// Takes an element outside the requested range.
     fn passed(&self, _state: &mut Self::State, _source: &Source<'_>, _element: &Element) {}
 
-    /// A source's trace ends, after an overflow or not.
+    /// Ends a source. `overflowed` says whether its trace unit had overflowed.
     fn end(&self, _state: &mut Self::State, _output: &mut Self::Output, _at: &At<'_>, _overflowed: bool) {}
 
-    /// How often each block of a source ran, with [`Blocks::Counted`]. Several decoders of a source are told one after another.
+    /// Takes how often each block ran, with [`Blocks::Counted`]. It is called once for each decoder of a source.
     fn counted(&self, _output: &mut Self::Output, _counts: flow::BlockCounts) {}
 
-    /// Adds what a later part gave, or another source. It is associative.
+    /// Adds the output of a later part, or of another source. It must be associative.
     fn merge(&self, _into: &mut Self::Output, _later: Self::Output) {}
 
-    /// Whether the state matters: elements of a source come in order, on one thread.
+    /// Returns whether the elements of a source must come in order, on one thread.
     fn in_order(&self) -> bool {
         false
     }
 
-    /// Whether it needs all elements from the beginning on, though a part is asked for: [`passed`](Self::passed) gets the others.
+    /// Returns whether elements before the requested range are needed, too. [`passed`](Self::passed) takes them.
     fn needs_all(&self) -> bool {
         false
     }
 
-    /// Whether it wants no more of a source.
+    /// Returns whether no more elements of a source are wanted.
     fn is_done(&self, _state: &Self::State) -> bool {
         false
     }
 
-    /// Bytes of the tables that grow with what the trace tells of a source. Decoding it stops where they are too large.
+    /// Returns the bytes of tables that grow with a source's trace. Decoding stops where they exceed the limit.
     fn memory(&self, _state: &Self::State) -> usize {
         0
     }
 
-    /// How much of an output is to be taken in order: bytes of text, or items.
+    /// Returns the length of output that has an order: bytes of text, or items.
     fn len(&self, _output: &Self::Output) -> usize {
         0
     }
 
-    /// The bytes of that.
+    /// Returns the bytes of that output.
     fn size(&self, output: &Self::Output) -> usize {
         self.len(output)
     }
 
-    /// Empties an output that was taken.
+    /// Empties an output after it was taken.
     fn clear(&self, output: &mut Self::Output) {
         *output = Self::Output::default();
     }
 }
 
-/// Which blocks a consumer wants.
+/// Blocks that a consumer wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blocks {
-    /// Each, as an element.
+    /// Each block, as an element.
     Each,
-    /// How often each ran ([`Consumer::counted`]): by node, without any being made.
+    /// Counts of blocks ([`Consumer::counted`]), without making any block.
     Counted,
-    /// None but the sum of them in the [`Tally`](crate::Tally), unless there is a limit of instructions or a range.
+    /// Only their sum, in the [`Tally`](crate::Tally). With a limit of instructions or a range, each block comes as an element.
     Summed,
 }
 
-/// Where an element is.
+/// Position of an element.
 #[derive(Debug)]
 pub struct At<'a> {
-    /// Whose it is.
+    /// Source of the element.
     pub source: &'a Source<'a>,
-    /// Where the packet began that told it.
+    /// Start of the packet that told it.
     pub place: Place,
-    /// Where its code is.
+    /// Memory space of its code.
     pub space: MemorySpace,
     /// The program.
     pub image: &'a Image,

@@ -1,4 +1,4 @@
-//! From what a stream tells to a consumer: places, the range that is asked for, limits, and the tally.
+//! From batches of items to a consumer: places, the requested range, limits, and the tally.
 
 use std::ops::ControlFlow;
 
@@ -13,10 +13,10 @@ use crate::sink::{Item, space_of};
 use crate::source::Source;
 use crate::tally::Tally;
 
-/// What decoding a part of a stream gave.
+/// Result of decoding a part of a stream.
 pub struct Part<O> {
     pub output: O,
-    /// File offset of the last byte of a packet, and how much output there was then: outputs of several sources are sorted by it.
+    /// File offset of the last byte of each packet, and the length of the output then. Outputs of several sources are sorted by it.
     pub marks: Vec<(u64, usize)>,
     pub tally: Tally,
     /// Bytes of output that were taken already.
@@ -29,34 +29,34 @@ impl<O: Default> Default for Part<O> {
     }
 }
 
-/// Where output goes when there is much: a packet may tell of billions of blocks.
+/// What to do with much output: one packet may stand for billions of blocks.
 pub enum Overflow<'o, O> {
-    /// On, in order: nothing comes before it. Returns whether more is wanted: if not, the source stops.
+    /// Pass it on, since nothing comes before it. The function returns whether more is wanted; if not, the source stops.
     Take(&'o mut (dyn FnMut(&O) -> bool + 'o)),
-    /// Nowhere: the source stops, and the part is made again by whoever can give it on.
+    /// Drop it: the source stops, and the part is decoded again by a segment that can pass it on.
     Drop,
-    /// Up to so many bytes are kept; then the source stops.
+    /// Keep up to so many bytes; then the source stops.
     Keep(usize),
 }
 
-/// Output is given on in pieces of this size, and dropped if there is more than so much.
+/// Size of the pieces in which output is passed on, and size above which it is dropped.
 const TAKE: usize = 1 << 20;
 const DROP: usize = 64 << 20;
 
-/// What is kept of a source from one part to the next.
+/// State of a source from one part to the next.
 #[derive(Default)]
 pub struct Remembered {
-    /// Where the gap begins that has not ended: the map may have forgotten it when it ends.
+    /// Start of the current gap: the map may have forgotten it when the gap ends.
     gap: Option<(u64, Place)>,
-    /// Where the bytes begin that are passed over.
+    /// Start of the bytes that are skipped.
     skipped: Option<(u64, Place)>,
-    /// Whether the program was last lost where no image has the code, and not at a mismatch.
+    /// Whether the program was last lost at missing code, and not at a mismatch.
     no_code: bool,
-    /// Whether bytes that are not zero were passed over before the first synchronisation.
+    /// Whether bytes other than zero were skipped before the first synchronisation.
     passed_over: bool,
 }
 
-/// Gives what a stream tells to a consumer.
+/// Gives items to a consumer.
 pub struct Delivery<'o, 'v, C: Consumer> {
     pub part: &'o mut Part<C::Output>,
     pub consumer: &'o C,
@@ -188,14 +188,14 @@ impl<C: Consumer> Delivery<'_, '_, C> {
         }
     }
 
-    /// The stream ended; its last packet was at stream position `last`.
+    /// Ends the stream, whose last packet was at stream position `last`.
     pub fn end(&mut self, last: Option<u64>, overflowed: bool) {
         let place = last.map_or(Place::default(), |last| self.place(last));
         let at = At { source: self.source, place, space: self.space, image: self.image };
         self.consumer.end(self.state, &mut self.part.output, &at, overflowed);
     }
 
-    /// There is much output.
+    /// Handles much output.
     #[cold]
     fn much(&mut self) {
         let part = &mut *self.part;
@@ -226,7 +226,7 @@ impl<C: Consumer> Delivery<'_, '_, C> {
         self.part.tally.stopped += 1;
     }
 
-    /// Whether what a packet at `offset` tells is wanted.
+    /// Returns whether a packet at `offset` is in the range.
     #[inline(always)]
     fn wants(&mut self, offset: u64) -> bool {
         self.range.is_all() || {
@@ -256,7 +256,7 @@ impl<C: Consumer> Delivery<'_, '_, C> {
         }
     }
 
-    /// Tells the first instructions of the last block that may be told, and stops.
+    /// Reports the first instructions of the block in which the limit is reached, and stops.
     #[cold]
     fn last_block(&mut self, offset: u64, block: &Block) {
         let inside = 0..self.most.saturating_sub(self.part.tally.instructions) as u32;

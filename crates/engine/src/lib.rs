@@ -44,7 +44,7 @@ pub use limits::{Limit, Limits, Range};
 pub use line::Line;
 pub use packets::{AnyPacket, Counted, Counts, Distances, Found, PacketRequest, PacketsRead, Visitor};
 pub use place::Place;
-pub use problem::{Error, Fault, Named, Problem};
+pub use problem::{CannotDecode, Error, Fault, Named, Problem};
 pub use protocol::{Decoder, Options, Protocol, register};
 pub use reader::{BufferReader, Progress};
 pub use sink::Mode;

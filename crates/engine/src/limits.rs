@@ -1,25 +1,25 @@
 use crate::tally::Tally;
 
-/// Which elements are told: those of packets that begin in this part of the file.
+/// Part of a file: elements of packets that begin inside it are decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
-    /// The first offset.
+    /// First offset.
     pub from: u64,
-    /// The offset behind the last.
+    /// Offset after the last.
     pub to: u64,
 }
 
 impl Range {
-    /// All of a file.
+    /// The whole file.
     pub const ALL: Self = Self { from: 0, to: u64::MAX };
 
-    /// Whether it is all of a file.
+    /// Returns whether this is the whole file.
     pub fn is_all(self) -> bool {
         self == Self::ALL
     }
 }
 
-/// How much of a source is decoded at most.
+/// Limits of what is decoded of each source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Instructions.
@@ -29,32 +29,32 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// All is decoded.
+    /// No limits.
     pub const NONE: Self = Self { instructions: u64::MAX, memory: usize::MAX };
 }
 
 /// A limit that was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// Of instructions.
+    /// The limit of instructions.
     Instructions,
-    /// Of memory for tables.
+    /// The limit of memory for tables.
     Memory,
-    /// Of memory for output that waits for that of other sources.
+    /// The limit of memory for output that waits for that of other sources.
     Waiting,
-    /// Nobody takes what comes any more: the consumer is done, or output is too much to be kept for later.
+    /// No more output is wanted: the consumer is done, or there is too much to be kept.
     Output,
 }
 
-/// What is left of a source's limits.
+/// Remaining quota of a source.
 #[derive(Clone, Copy, Debug)]
 pub struct Quota {
-    /// Instructions that may still be told.
+    /// Instructions that may still be reported.
     pub instructions: u64,
     pub memory: usize,
-    /// The limit that was reached: nothing is told any more.
+    /// Limit that was reached. Nothing more is reported then.
     pub reached: Option<Limit>,
-    /// Stream position of the packet in which it was, if that is not the decoder's last.
+    /// Stream position of the packet in which the limit was reached, if that is not the decoder's last.
     pub reached_at: Option<u64>,
 }
 
@@ -63,7 +63,7 @@ impl Quota {
         Self { instructions: limits.instructions, memory: limits.memory, reached: None, reached_at: None }
     }
 
-    /// So much was told of it.
+    /// Subtracts what was decoded.
     pub fn spend(&mut self, tally: &Tally) {
         self.instructions = self.instructions.saturating_sub(tally.instructions);
     }

@@ -20,6 +20,7 @@ use crate::consumer::{Blocks, Consumer};
 use crate::delivery::{Overflow, Part};
 use crate::lane::Lane;
 use crate::limits::{Limit, Limits};
+use crate::problem::CannotDecode;
 use crate::protocol::Options;
 use crate::segment::{For, Ran, Segment};
 use crate::sink::Verdict;
@@ -82,7 +83,7 @@ impl<'i, 'p: 'i, C: Consumer> Pipeline<'i, 'p, C> {
         options: &'i Options,
         limits: Limits,
         jobs: usize,
-    ) -> (Self, Vec<(usize, String)>) {
+    ) -> (Self, Vec<(usize, CannotDecode)>) {
         let mut failures = Vec::new();
         let warm = lanes.iter().enumerate().map(|(index, lane)| {
             match lane.plug.stream(lane.source.of, options, to.image, lane.start) {

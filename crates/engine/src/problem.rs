@@ -73,6 +73,18 @@ impl From<input::Problem> for Error {
     }
 }
 
+/// Reason why a source cannot be decoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CannotDecode(pub String);
+
+impl fmt::Display for CannotDecode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl error::Error for CannotDecode {}
+
 /// A fault of a file of trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -144,7 +156,7 @@ pub enum Problem {
     /// The file is not what was recorded.
     File(Fault),
     /// A source cannot be decoded.
-    Unsupported(Named, String),
+    Unsupported(Named, CannotDecode),
     /// The buffer has no bytes.
     Empty,
     /// No frame carries data of any source.

@@ -1,4 +1,4 @@
-//! What the engine asks of a protocol, and which protocols there are.
+//! What the engine asks of a protocol, and the protocols that are registered.
 
 use std::sync::{PoisonError, RwLock};
 
@@ -10,60 +10,64 @@ use tracewright_input as input;
 
 use crate::etm::Etm;
 use crate::etrace::Etrace;
+use crate::problem::CannotDecode;
 use crate::sink::Mode;
 use crate::stream::{Feed, Plug};
 use crate::syntax::Syntax;
 
-/// How to decode.
+/// Options of decoding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// As OpenCSD's tools do: programs are trusted, code that is missing is told each time, and after bytes that are no packet
-    /// reading goes on with the next one.
+    /// Decodes as OpenCSD's tools do: trusts programs, reports missing code each time, and resumes at the next byte after bytes that
+    /// are not a packet.
     pub like_opencsd: bool,
-    /// Like OpenCSD: a range of its own for each branch that a source address passes over.
+    /// Reports a range of its own for each branch that a source address passes over, as OpenCSD does.
     pub split_source_walks: bool,
-    /// Without any program: where branches went.
+    /// Decodes without a program: only where branches went.
     pub no_image: bool,
-    /// Where trap handlers are, where the trace leaves it out. They come before those that the capture names.
+    /// Addresses of trap handlers, where the trace leaves them out. They take precedence over those that the capture names.
     pub handlers: [Option<Handler>; 4],
 }
 
 /// A protocol: how its packets are decoded, and where in the middle of a stream that can begin.
 ///
-/// A cold segment begins where [`split`](Self::split) says. Behind that is a point where a decoder that began there knows all
-/// that one knows that came from before; both find the same one, each with a [`Handover`](Self::Handover) of its own. That
-/// they know the same is not taken on trust: their snapshots are compared.
+/// A cold segment begins where [`split`](Self::split) says. After that point comes another at which the cold decoder knows all that
+/// the decoder coming from before knows; each of the two finds it with a [`Handover`](Self::Handover) of its own. There their
+/// snapshots are compared.
 pub trait Protocol: Syntax {
-    /// From packets to elements.
+    /// Decoder: packets to elements.
     type Decoder<'i>: Decoder<'i>;
-    /// What must be known of a stream to begin in its middle.
+    /// State of a stream that a cold segment needs.
     type Knows: Send + Sync + 'static;
     /// Watches for the point where a segment takes over.
     type Handover;
 
-    /// Bytes of a window for each job, at least: synchronisation points are further apart than that.
+    /// Least bytes of a window for each job: synchronisation points are further apart.
     const WINDOW: usize;
-    /// Bytes of output that a window is to give, with so many jobs.
+    /// Returns the bytes of output that a window should give with `jobs` jobs.
     fn output(jobs: usize) -> usize;
 
-    /// Whether the start of a stream tells something that is needed in its middle.
+    /// Whether the start of a stream holds something that decoding its middle needs.
     const NEEDS_START: bool = false;
 
-    /// A decoder, or why there can be none.
+    /// Creates a decoder.
+    ///
+    /// # Errors
+    /// Fails if the source cannot be decoded so.
     fn decoder<'i>(
         params: &Self::Params,
         options: &Options,
         image: &'i Image,
-    ) -> Result<Self::Decoder<'i>, String>;
+    ) -> Result<Self::Decoder<'i>, CannotDecode>;
 
-    /// What is known of the stream where these are.
+    /// Returns the state of the stream at the position of `parser` and `decoder`.
     fn knows(parser: &Self::Parser, decoder: &Self::Decoder<'_>) -> Self::Knows;
-    /// A parser of the bytes from stream position `position` on, where a segment begins.
+    /// Creates a parser for a cold segment that begins at stream position `position`.
     fn parser(params: &Self::Params, options: &Options, knows: &Self::Knows, position: u64) -> Self::Parser;
-    /// Makes a decoder begin anew there, with all that it has learnt about the program.
+    /// Resets a decoder for a cold segment. It keeps what it has learnt about the program.
     fn restart(decoder: &mut Self::Decoder<'_>, knows: &Self::Knows, position: u64);
-    /// A parser that goes on behind `bytes`, those of the window up to a point where a segment takes over that begins with
-    /// `bytes[from]`.
+    /// Creates a parser that continues after `bytes`: those of the window up to the point where the segment that begins with
+    /// `bytes[from]` takes over.
     fn rewound(
         params: &Self::Params,
         options: &Options,
@@ -78,55 +82,55 @@ pub trait Protocol: Syntax {
         Self::parse(parser, bytes, feed);
     }
 
-    /// Where in `bytes`, which `parser` takes next, segments of at least `least` bytes begin.
+    /// Returns where in `bytes`, which `parser` takes next, segments of at least `least` bytes begin.
     fn split(params: &Self::Params, parser: &Self::Parser, bytes: &[u8], least: usize) -> Vec<usize>;
-    /// Watches for the segment that begins at stream position `start`.
+    /// Creates a watch for the segment that begins at stream position `start`.
     fn handover(start: u64) -> Self::Handover;
 }
 
 /// A decoder: packets in, elements out.
 pub trait Decoder<'i>: Send + Sync {
-    /// All that decides what packets to come will tell.
+    /// Everything that the elements of later packets depend on.
     type Snapshot: PartialEq + Send + Sync + 'static;
-    /// It as it is now.
+    /// Returns the current snapshot.
     fn snapshot(&self) -> Self::Snapshot;
-    /// The program.
+    /// Returns the program.
     fn image(&self) -> &'i Image;
-    /// The program as far as it ran.
+    /// Returns the graph of the program as far as it ran.
     fn graph_mut(&mut self) -> &mut Graph<'i>;
-    /// Memory space of the code that runs now.
+    /// Returns the memory space of the current code.
     fn space(&self) -> MemorySpace;
-    /// The earliest stream position that an element still to come may carry, if it is not that of a packet still to come.
+    /// Returns the earliest stream position that a later element may carry, if it is not that of a later packet.
     fn oldest(&self) -> Option<u64> {
         None
     }
-    /// Stream position of the last packet.
+    /// Returns the stream position of the last packet.
     fn last_offset(&self) -> Option<u64>;
-    /// Stream position from which on nothing could be told, if that is so now: a gap that ends later begins there.
+    /// Returns the stream position where the current gap begins, if there is one.
     fn gap_start(&self) -> Option<u64> {
         None
     }
-    /// Whether the trace unit overflowed, and tracing has not begun again.
+    /// Returns whether the trace unit has overflowed and tracing has not resumed.
     fn overflowed(&self) -> bool {
         false
     }
-    /// What follows begins at stream position `offset`, and ran at this moment.
+    /// Continues at stream position `offset`, with code that ran at `moment`.
     fn resume(&mut self, _offset: u64, _moment: Moment) {}
-    /// What follows does not continue what came before.
+    /// Ends a part of the stream: what follows does not continue it.
     fn interrupt(&mut self, offset: u64, sink: &mut impl ElementSink);
-    /// The stream ends.
+    /// Ends the stream.
     fn finish(&mut self, offset: u64, sink: &mut impl ElementSink);
 }
 
 static REGISTERED: RwLock<Vec<&'static dyn Plug>> = RwLock::new(Vec::new());
 
-/// Adds a protocol to those that all captures can have, and that everything here reads.
+/// Registers a protocol. All captures can have it from then on, and everything here reads it.
 pub fn register<T: Protocol + input::SourceKind>(protocol: &'static T) {
     input::register(protocol);
     REGISTERED.write().unwrap_or_else(PoisonError::into_inner).push(protocol);
 }
 
-/// The protocol that a source speaks, if any of ours.
+/// Returns the protocol of a source, if it is registered.
 pub(crate) fn of(source: &input::Source) -> Option<&'static dyn Plug> {
     let built_in: [&'static dyn Plug; 2] = [&Etm, &Etrace];
     let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);

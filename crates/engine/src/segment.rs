@@ -8,7 +8,7 @@ use crate::lane::Lane;
 use crate::limits::{Limit, Limits, Quota, Range};
 use crate::stream::{Handed, Job, Stream, Wanted};
 
-/// A stream in its middle, and what is kept of it for a consumer.
+/// A stream, and its state for a consumer.
 pub struct Segment<'i, C: Consumer> {
     pub stream: Box<dyn Stream<'i> + 'i>,
     state: C::State,
@@ -16,7 +16,7 @@ pub struct Segment<'i, C: Consumer> {
     pub quota: Quota,
 }
 
-/// For whom a segment is decoded, and how.
+/// A consumer, and what it gets.
 pub struct For<'a, C> {
     pub consumer: &'a C,
     pub image: &'a Image,
@@ -32,7 +32,7 @@ impl<C> Clone for For<'_, C> {
 
 impl<C> Copy for For<'_, C> {}
 
-/// What running a segment came to.
+/// Result of running a segment.
 pub struct Ran<O> {
     pub part: Part<O>,
     pub handed: Handed,
@@ -44,7 +44,7 @@ impl<'i, C: Consumer> Segment<'i, C> {
         Self { stream, state, remembered, quota: Quota::new(limits) }
     }
 
-    /// Decodes.
+    /// Decodes the bytes of a job.
     pub fn run(
         &mut self,
         to: For<'_, C>,
@@ -90,12 +90,12 @@ impl<'i, C: Consumer> Segment<'i, C> {
         part
     }
 
-    /// Bytes of the tables that grow with what the trace tells.
+    /// Returns the bytes of tables that grow with the trace.
     pub fn tables(&self, consumer: &C) -> usize {
         consumer.memory(&self.state)
     }
 
-    /// Runs `f` with the stream, and with what takes what it tells.
+    /// Runs `f` with the stream and a delivery to the consumer.
     fn with<'v, R>(
         &mut self,
         to: For<'_, C>,

@@ -1,5 +1,5 @@
-//! What takes elements from decoders: batches of them go on to whoever wants them. A protocol is compiled for the three kinds of
-//! sink here, and not for each consumer.
+//! Sinks of decoders. They pass elements on in batches, so that a protocol is compiled for the three kinds of sink here and not for
+//! each consumer.
 
 use std::ops::ControlFlow;
 
@@ -11,41 +11,41 @@ use crate::limits::Range;
 use crate::place::Places;
 use crate::tally::Reason;
 
-/// Items of a batch: they stay in a core's own cache.
+/// Items of a batch: few enough to stay in a core's own cache.
 const BATCH: usize = 256;
 
-/// What a stream tells, in order.
+/// One thing that a stream reports, in order.
 #[derive(Clone, Copy, Debug)]
 pub enum Item {
     /// An element, with the stream position of the packet that told it.
     Element(u64, Element),
-    /// A packet ends: its first and its last byte.
+    /// The end of a packet: positions of its first and last byte.
     Packet { start: u64, last: u64 },
-    /// A gap that has not ended begins here.
+    /// The start of a gap that has not ended.
     Gap(u64),
-    /// Bytes are passed over from here on.
+    /// The start of bytes that are skipped.
     Skipped(u64),
-    /// Some of them were not zero.
+    /// Some skipped bytes were not zero.
     PassedOver,
-    /// Another segment tells all that came before; code is there now.
+    /// The point from which on this segment counts, and the memory space there.
     Began(MemorySpace),
-    /// So many blocks and instructions ran.
+    /// Sums of blocks and instructions.
     Ran { blocks: u64, instructions: u64 },
-    /// Bytes that are no packet.
+    /// Bytes that are not a packet.
     Malformed(u64, Reason),
-    /// A synchronisation packet; its address, if no image has it.
+    /// A synchronisation packet, and its address if no image has it.
     Synchronised(u64, Option<u64>),
 }
 
-/// Items on their way.
+/// Items on their way to a consumer.
 pub struct Batch<'b> {
     items: &'b mut Vec<Item>,
     deliver: &'b mut dyn FnMut(&[Item]) -> ControlFlow<()>,
-    /// Nobody wants more.
+    /// No more items are wanted.
     is_stopped: bool,
-    /// Something was told since a packet last ended.
+    /// An item was pushed since the last packet ended.
     is_open: bool,
-    /// The gap that was told last.
+    /// Start of the gap that was reported last.
     gap: Option<u64>,
 }
 
@@ -68,7 +68,7 @@ impl<'b> Batch<'b> {
         self.is_open = true;
     }
 
-    /// Delivers what there is.
+    /// Delivers all items.
     #[inline(never)]
     pub(crate) fn flush(&mut self) {
         if !self.is_stopped && !self.items.is_empty() {
@@ -77,7 +77,7 @@ impl<'b> Batch<'b> {
         self.items.clear();
     }
 
-    /// A packet was taken, from its first to its last byte.
+    /// Ends a packet.
     #[inline(always)]
     pub(crate) fn packet(&mut self, start: u64, last: u64) {
         if self.is_open {
@@ -86,7 +86,7 @@ impl<'b> Batch<'b> {
         }
     }
 
-    /// A gap that has not ended begins at this stream position.
+    /// Reports the start of a gap that has not ended.
     pub(crate) fn gap(&mut self, from: u64) {
         if self.gap != Some(from) {
             self.gap = Some(from);
@@ -94,7 +94,7 @@ impl<'b> Batch<'b> {
         }
     }
 
-    /// Bytes are passed over from this stream position on; whether all of them are zero.
+    /// Reports bytes that are skipped from `position` on.
     pub(crate) fn skipped(&mut self, position: u64, are_zero: bool) {
         self.gap = None;
         if !are_zero {
@@ -103,17 +103,17 @@ impl<'b> Batch<'b> {
         self.push(Item::Skipped(position));
     }
 
-    /// Bytes that are no packet, and why.
+    /// Reports bytes that are not a packet.
     pub(crate) fn malformed(&mut self, position: u64, why: Reason) {
         self.push(Item::Malformed(position, why));
     }
 
-    /// A synchronisation packet that tells an address; whether an image has it.
+    /// Reports a synchronisation packet with an address.
     pub(crate) fn synchronised(&mut self, position: u64, address: u64, is_known: bool) {
         self.push(Item::Synchronised(position, (!is_known).then_some(address)));
     }
 
-    /// All that was told so far is told by others.
+    /// Starts counting: another segment reports everything before.
     fn begin(&mut self, space: MemorySpace) {
         self.push(Item::Began(space));
     }
@@ -129,18 +129,18 @@ impl std::fmt::Debug for Batch<'_> {
 pub trait Mode: ElementSink {
     /// Whether blocks are only counted.
     const COUNTS: bool = false;
-    /// Lends the batch that all goes to that is no block.
+    /// Lends the batch for everything that is no block.
     #[doc(hidden)]
     fn with<R>(&mut self, f: impl FnOnce(&mut Batch<'_>) -> R) -> R;
-    /// Whether nobody wants more.
+    /// Returns whether no more items are wanted.
     #[doc(hidden)]
     fn is_stopped(&self) -> bool;
-    /// All that was told so far is told by others; code is in this space now.
+    /// Starts counting: another segment reports everything before. Code is in `space` now.
     #[doc(hidden)]
     fn begin(&mut self, graph: &mut Graph<'_>, space: MemorySpace);
 }
 
-/// Each block is told.
+/// A sink that passes each block on.
 pub(crate) struct Each<'b>(pub Batch<'b>);
 
 impl ElementSink for Each<'_> {
@@ -171,7 +171,7 @@ impl Mode for Each<'_> {
     }
 }
 
-/// Blocks and instructions are summed up.
+/// A sink that sums up blocks and instructions.
 pub(crate) struct Summing<'b> {
     pub batch: Batch<'b>,
     pub blocks: u64,
@@ -185,7 +185,7 @@ impl Summing<'_> {
         self.instructions += u64::from(instructions);
     }
 
-    /// Tells the sums.
+    /// Reports the sums.
     pub fn finish(&mut self) {
         let (blocks, instructions) =
             (std::mem::take(&mut self.blocks), std::mem::take(&mut self.instructions));
@@ -231,7 +231,7 @@ impl Mode for Summing<'_> {
     }
 }
 
-/// Blocks are counted by node.
+/// A sink that counts blocks by node.
 pub(crate) struct Counting<'b> {
     pub batch: Batch<'b>,
     pub counted: &'b mut Counted,
@@ -244,7 +244,7 @@ pub(crate) struct Counting<'b> {
 }
 
 impl Counting<'_> {
-    /// Whether what a packet at `offset` tells is wanted.
+    /// Returns whether a packet at `offset` is in the range.
     #[inline(always)]
     fn wants(&mut self, offset: u64) -> bool {
         self.range.is_all() || {
@@ -321,24 +321,24 @@ impl Mode for Counting<'_> {
     }
 }
 
-/// Where code runs in this context.
+/// Returns the memory space of code in a context.
 pub(crate) fn space_of(image: &Image, context: &Context, isa: Isa, moment: &Moment) -> MemorySpace {
     // RISC-V's privileges are no memory spaces.
     if matches!(isa, Isa::Rv32 | Isa::Rv64) { MemorySpace::ANY } else { image.space(context, moment) }
 }
 
-/// What is counted by a decoder's nodes.
+/// Counts by a decoder's nodes.
 #[derive(Debug, Default)]
 pub(crate) struct Counted {
-    /// What ran.
+    /// Counts that are right.
     pub sure: Counts,
-    /// What ran if the decoder, which began in the middle, was right.
+    /// Counts that are right if the cold decoder was.
     pub now: Counts,
-    /// Whether it was, if that is known.
+    /// Whether the cold decoder was right, if that is known.
     pub verdict: Option<Verdict>,
 }
 
-/// Whether what was counted is right.
+/// Whether counts are right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Right,
@@ -346,7 +346,7 @@ pub(crate) enum Verdict {
 }
 
 impl Counted {
-    /// Does what the verdict says. It takes a while: who decodes does it before it goes on, side by side with the others.
+    /// Applies the verdict. That takes a while, so a segment does it before it continues, in parallel with others.
     pub fn settle(&mut self, graph: &mut Graph<'_>) {
         match self.verdict.take() {
             Some(Verdict::Right) => self.sure.absorb(&mut self.now, graph),
@@ -355,12 +355,12 @@ impl Counted {
         }
     }
 
-    /// Bytes of what is counted, but for what the graph itself has counted.
+    /// Returns the bytes of the counts, without those in the graph.
     pub fn memory(&self) -> usize {
         self.sure.memory() + self.now.memory()
     }
 
-    /// All that ran: the verdict is spoken.
+    /// Returns all counts. The verdict must be known.
     pub fn finish(mut self, graph: &mut Graph<'_>) -> BlockCounts {
         self.settle(graph);
         self.sure.finish(graph)

@@ -1,4 +1,4 @@
-//! A protocol's parser and decoder as one, whichever protocol it is.
+//! A parser and a decoder of any protocol behind one trait object.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -13,6 +13,7 @@ use crate::consumer::Blocks;
 use crate::lane::Lane;
 use crate::limits::Range;
 use crate::packets::{self, PacketStream};
+use crate::problem::CannotDecode;
 use crate::protocol::{Decoder, Options, Protocol};
 use crate::router::{self, Routed, Router};
 use crate::sink::{Batch, Counted, Counting, Each, Item, Mode, Summing, Verdict};
@@ -20,9 +21,9 @@ use crate::source::Source;
 use crate::syntax::{PacketSink, Role};
 use crate::tally::Reason;
 
-/// A protocol, whichever it is.
+/// A protocol behind a trait object.
 pub trait Plug: Debug + Sync {
-    /// Whether it is that of a source.
+    /// Returns whether it is the protocol of a source.
     fn reads(&self, source: &input::Source) -> bool;
     /// See [`Protocol::WINDOW`].
     fn window(&self) -> usize;
@@ -34,7 +35,7 @@ pub trait Plug: Debug + Sync {
     fn synchronisation(&self) -> &'static str;
     /// See [`Protocol::NEEDS_START`].
     fn needs_start(&self) -> bool;
-    /// The name of an exception on the core that a source traces.
+    /// Returns the name of an exception on the core that a source traces.
     fn exception_name(&self, source: &input::Source, exception: &Exception) -> String;
     /// The packets of sources that share a stream, one or more.
     fn packets<'a>(
@@ -50,14 +51,17 @@ pub trait Plug: Debug + Sync {
         options: &'a Options,
         ids: Vec<u16>,
     ) -> Option<Box<dyn Router + 'a>>;
-    /// A source's stream, whose bytes begin at stream position `position`; or why it cannot be decoded.
+    /// Creates a source's stream, whose bytes begin at stream position `position`.
+    ///
+    /// # Errors
+    /// Fails if the source cannot be decoded so.
     fn stream<'a>(
         &self,
         source: &'a input::Source,
         options: &'a Options,
         image: &'a Image,
         position: u64,
-    ) -> Result<Box<dyn Stream<'a> + 'a>, String>;
+    ) -> Result<Box<dyn Stream<'a> + 'a>, CannotDecode>;
 }
 
 impl<T: Protocol> Plug for T {
@@ -114,8 +118,8 @@ impl<T: Protocol> Plug for T {
         options: &'a Options,
         image: &'a Image,
         position: u64,
-    ) -> Result<Box<dyn Stream<'a> + 'a>, String> {
-        let params = T::params(&source.protocol).ok_or("another protocol")?;
+    ) -> Result<Box<dyn Stream<'a> + 'a>, CannotDecode> {
+        let params = T::params(&source.protocol).ok_or_else(|| CannotDecode("another protocol".into()))?;
         Ok(Box::new(Of::<T> {
             params,
             options,
@@ -129,45 +133,45 @@ impl<T: Protocol> Plug for T {
     }
 }
 
-/// What must be known of a stream to begin in its middle: a protocol's own.
+/// State of a stream that a cold segment needs, of the protocol's own type.
 pub type Known = Box<dyn Any + Send + Sync>;
 
-/// Where items go.
+/// Takes batches of items.
 pub type Deliver<'d> = &'d mut dyn FnMut(&[Item]) -> ControlFlow<()>;
 
-/// What to tell of a stream.
+/// What to report of a stream.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
     pub blocks: Blocks,
     pub range: Range,
-    /// Nothing more.
+    /// Whether nothing more is reported.
     pub is_stopped: bool,
 }
 
-/// Which bytes of a window to take.
+/// Bytes of a window to decode.
 #[derive(Clone, Copy)]
 pub struct Job<'a> {
     pub lane: &'a Lane<'a>,
-    /// Where to begin, in the bytes of the window.
+    /// Index of the first byte in the window.
     pub from: usize,
-    /// Whether it begins in the middle: what it tells counts from where all is known.
+    /// Whether it begins in the middle of the stream. Its output counts from the handover on.
     pub is_cold: bool,
-    /// Where the next segment begins.
+    /// Index of the byte where the next segment begins.
     pub next: Option<usize>,
 }
 
-/// Where segments took over.
+/// Handovers between segments.
 #[derive(Default)]
 pub struct Handed {
-    /// Where, and in which state, what it told began, if it began in the middle of something.
+    /// Position and state at which this segment took over, if it was cold.
     pub began: Option<(u64, Known)>,
-    /// Stream position from which on the next segment's output counts. `None`: all bytes of the window were decoded.
+    /// Stream position at which the next segment took over; `None` if all bytes of the window were decoded.
     pub over: Option<u64>,
 }
 
 /// How a stream ended.
 pub struct Finished {
-    /// The packet that it ends in: where it begins, and how many bytes of it there are.
+    /// Unfinished packet at the end: its position, and number of its bytes.
     pub cut: Option<(u64, usize)>,
     /// Stream position of the last packet.
     pub last: Option<u64>,
@@ -175,45 +179,45 @@ pub struct Finished {
 
 /// A source's stream: a parser and a decoder.
 pub trait Stream<'a>: Send + Sync {
-    /// Takes bytes.
+    /// Decodes bytes.
     fn run(&mut self, job: &Job<'_>, wanted: Wanted, deliver: Deliver<'_>) -> Handed;
-    /// What follows does not continue what came before.
+    /// Ends a part of the stream: what follows does not continue it.
     fn interrupt(&mut self, lane: &Lane<'_>, wanted: Wanted, deliver: Deliver<'_>);
     /// Ends the stream.
     fn finish(&mut self, lane: &Lane<'_>, wanted: Wanted, deliver: Deliver<'_>) -> Finished;
-    /// What follows begins where the bytes of a lane do.
+    /// Continues with the first byte of a lane.
     fn begin(&mut self, lane: &Lane<'_>);
-    /// What a stream must know that begins further on.
+    /// Returns the state that cold segments need.
     fn knows(&self) -> Known;
-    /// Begins anew in the middle, with all that is learnt about the program.
+    /// Restarts in the middle. It keeps what it has learnt about the program.
     fn restart(&mut self, knows: &Known, position: u64, moment: Moment);
-    /// Goes on after the first `upto` bytes of the window, where a segment takes over that begins with byte `from`.
+    /// Continues after the first `upto` bytes of the window, where the segment that begins with byte `from` takes over.
     fn rewind(&mut self, knows: &Known, lane: &Lane<'_>, from: usize, upto: usize);
-    /// Whether it is in this state.
+    /// Returns whether it is in this state.
     fn is_in(&self, state: &Known) -> bool;
-    /// Where in the bytes of the window, which come next, segments of at least `least` bytes begin.
+    /// Returns where in the window, which comes next, segments of at least `least` bytes begin.
     fn split(&self, lane: &Lane<'_>, least: usize) -> Vec<usize>;
-    /// Memory space of the code that runs now.
+    /// Returns the memory space of the current code.
     fn space(&self) -> MemorySpace;
-    /// The earliest stream position that may still be asked for.
+    /// Returns the earliest stream position that may still be asked for.
     fn oldest(&self) -> u64;
-    /// Stream position of the last packet.
+    /// Returns the stream position of the last packet.
     fn last_offset(&self) -> Option<u64>;
-    /// Whether the trace unit overflowed, and tracing has not begun again.
+    /// Returns whether the trace unit has overflowed and tracing has not resumed.
     fn overflowed(&self) -> bool;
-    /// Whether anything could be read.
+    /// Returns whether a synchronisation point was found.
     fn is_synchronised(&self) -> bool;
-    /// Something could be read, by the one that this one follows.
+    /// Notes that the segment before found a synchronisation point.
     fn set_synchronised(&mut self);
-    /// Whether what was counted since the last time is right.
+    /// Says whether what was counted since the last call is right.
     fn judge(&mut self, verdict: Verdict);
-    /// Takes what was counted.
+    /// Takes the counts.
     fn counts(&mut self) -> flow::BlockCounts;
-    /// Bytes of what is counted.
+    /// Returns the bytes of the counts.
     fn memory(&mut self) -> usize;
 }
 
-/// That of a protocol.
+/// The stream of a protocol.
 struct Of<'a, T: Protocol> {
     params: &'a T::Params,
     options: &'a Options,
@@ -225,20 +229,20 @@ struct Of<'a, T: Protocol> {
     items: Vec<Item>,
 }
 
-/// What a decoder is compared by.
+/// Snapshot of a protocol's decoder.
 type SnapshotOf<'i, T> = <<T as Protocol>::Decoder<'i> as Decoder<'i>>::Snapshot;
 
-/// Bytes fed after the next segment's begin until it is known whether it has taken over.
+/// Bytes fed at once after the start of the next segment, until it has taken over.
 const PIECE: usize = 1 << 10;
 
-/// What to do with a sink of whichever kind.
+/// Something to do with a sink of any kind.
 trait With<'a, T: Protocol> {
     type Gives;
     fn run<M: Mode>(self, parser: &mut T::Parser, feed: &mut Feed<'_, 'a, T, M>) -> Self::Gives;
 }
 
 impl<'a, T: Protocol> Of<'a, T> {
-    /// Does something with a sink of the kind that is wanted.
+    /// Runs `what` with a sink of the wanted kind.
     fn with<W: With<'a, T>>(
         &mut self,
         lane: &Lane<'_>,
@@ -440,22 +444,22 @@ impl<'a, T: Protocol> Stream<'a> for Of<'a, T> {
     }
 }
 
-/// Takes a parser's packets: gives them to the decoder, and watches for the points where segments take over.
+/// Passes a parser's packets to the decoder, and watches for handovers.
 pub struct Feed<'f, 'i, T: Protocol, M> {
-    /// The source's number in the buffer.
+    /// Number of the source in the buffer.
     pub id: u16,
     /// The decoder.
     pub decoder: &'f mut T::Decoder<'i>,
-    /// What takes its elements.
+    /// Sink of its elements.
     pub sink: M,
-    /// Where this segment takes over, if it has not yet.
+    /// Watch for the handover to this segment, until it happened.
     began: Option<T::Handover>,
-    /// Where the next one does.
+    /// Watch for the handover to the next segment.
     next: Option<T::Handover>,
     snapshot: Option<(u64, SnapshotOf<'i, T>)>,
     handed_over: Option<u64>,
     is_synchronised: &'f mut bool,
-    /// The packet that the stream ended in: where it begins, and how many bytes of it there are.
+    /// Unfinished packet at the end: its position, and number of its bytes.
     cut: Option<(u64, usize)>,
 }
 
@@ -498,7 +502,7 @@ impl<'f, 'i, T: Protocol, M: Mode> Feed<'f, 'i, T, M> {
         }
     }
 
-    /// The decoder has taken a packet, from stream position `offset` to `end`. `is_now`: whether that is the point of a handover.
+    /// Ends a packet, which goes from stream position `offset` to `end`. `is_now` returns whether this is the point of a handover.
     #[inline(always)]
     pub fn taken(
         &mut self,
@@ -518,32 +522,32 @@ impl<'f, 'i, T: Protocol, M: Mode> Feed<'f, 'i, T, M> {
         }
     }
 
-    /// Whether nothing more is told: the next segment has taken over, or a limit was reached.
+    /// Returns whether nothing more is reported: the next segment has taken over, or a limit was reached.
     #[inline(always)]
     pub fn is_done(&self) -> bool {
         // What only counts is stopped between windows.
         self.handed_over.is_some() || !M::COUNTS && self.sink.is_stopped()
     }
 
-    /// Whether a segment takes over somewhere here: packets must come one by one.
+    /// Returns whether a handover is near, so that packets must come one by one.
     #[inline(always)]
     pub fn is_watching(&self) -> bool {
         self.began.is_some() || self.next.is_some() || self.handed_over.is_some()
     }
 
-    /// A point was found at which reading can begin.
+    /// Notes a synchronisation point.
     #[inline(always)]
     pub fn synchronised(&mut self) {
         *self.is_synchronised = true;
     }
 
-    /// That point tells an address. Whether images have it tells whether they are the right ones.
+    /// Reports a synchronisation packet with an address. Whether images have the address shows whether they are the right ones.
     pub fn synchronised_at(&mut self, offset: u64, address: u64) {
         let is_known = self.decoder.image().lookup(address, MemorySpace::ANY).is_some();
         self.sink.with(|batch| batch.synchronised(offset, address, is_known));
     }
 
-    /// The stream ended in the packet that begins at `offset`, of which `len` bytes are there.
+    /// Notes that the stream ends in the packet that begins at `offset`, of which `len` bytes are there.
     pub fn cut(&mut self, offset: u64, len: usize) {
         self.cut = Some((offset, len));
     }
@@ -553,7 +557,7 @@ impl<'f, 'i, T: Protocol, M: Mode> Feed<'f, 'i, T, M> {
         self.sink.with(|batch| batch.skipped(offset, are_zero));
     }
 
-    /// Ends what was told at `position`, where no packet is.
+    /// Ends what was reported at `position`, where no packet is.
     pub fn taken_at(&mut self, position: u64) {
         self.sink.with(|batch| batch.packet(position, position));
     }
@@ -563,7 +567,7 @@ impl<'f, 'i, T: Protocol, M: Mode> Feed<'f, 'i, T, M> {
         self.sink.with(|batch| batch.push(Item::PassedOver));
     }
 
-    /// Bytes at `offset` are no packet.
+    /// Reports bytes at `offset` that are not a packet.
     pub fn malformed(&mut self, offset: u64, why: Reason) {
         self.sink.with(|batch| batch.malformed(offset, why));
     }

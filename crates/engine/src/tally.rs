@@ -6,63 +6,63 @@ use tracewright_core::{GapReason, MemorySpace, Mismatch};
 use crate::lane::Lane;
 use crate::place::Places;
 
-/// Blocks for each mismatch, at least, if the program is the one that ran.
+/// Fewest blocks for each mismatch if the program is the one that ran.
 const FEWEST_BLOCKS: u64 = 10;
 
-/// What was decoded.
+/// Totals of what was decoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Blocks.
     pub blocks: u64,
     /// Instructions.
     pub instructions: u64,
-    /// Times that code ran which no image has.
+    /// Times that executed code is in no image.
     pub no_code: u64,
-    /// The first in the file: its offset, the address, the memory space.
+    /// First of these: offset, address, memory space.
     pub first_no_code: Option<(u64, u64, MemorySpace)>,
     /// Times that the program contradicted the trace.
     pub mismatches: u64,
-    /// The first in the file: its offset, what it is, the memory space.
+    /// First of these: offset, mismatch, memory space.
     pub first_mismatch: Option<(u64, Mismatch, MemorySpace)>,
-    /// Times that instructions ran that no count has: the trace does not tell which, or how often.
+    /// Times that the trace leaves open which instructions ran, or how often. Counts are lower bounds then.
     pub unknown_paths: u64,
-    /// The first in the file: its offset, where it began, where execution went on, the memory space.
+    /// First of these: offset, start, where execution continued, memory space.
     pub first_unknown_path: Option<(u64, Option<u64>, u64, MemorySpace)>,
-    /// Sources that were not decoded to their end, since a limit was reached.
+    /// Sources that reached a limit.
     pub stopped: u64,
-    /// Branch targets, where there is no program.
+    /// Branch targets, if decoded without a program.
     pub targets: u64,
-    /// Bytes of files.
+    /// Bytes of trace files.
     pub bytes: u64,
-    /// Bytes around the trace of sources that are decoded.
+    /// Bytes of frames, and of sources that were not asked for.
     pub bytes_around: u64,
-    /// Bytes of sources that nothing here reads.
+    /// Bytes of sources that no protocol reads.
     pub bytes_unread: u64,
     /// Bytes of sources in gaps, and before the first synchronisation.
     pub bytes_lost: u64,
-    /// Those of them that the program could not be followed through.
+    /// Lost bytes through which the program could not be followed.
     pub bytes_unfollowed: u64,
-    /// Those of these where no image has the code.
+    /// Those of `bytes_unfollowed` where no image has the code.
     pub bytes_without_code: u64,
     /// Gaps.
     pub gaps: u64,
-    /// Those that are somebody's fault: the start of a ring buffer and overflows are not.
+    /// Gaps that are faults: not the start of a ring buffer, and no overflows.
     pub bad_gaps: u64,
-    /// The first of the others: where it begins and ends, and why.
+    /// First bad gap: start, end, reason.
     pub first_bad_gap: Option<(u64, u64, GapReason)>,
-    /// Messages that are no packets.
+    /// Malformed messages.
     pub malformed: u64,
-    /// Where the first of them is, and why.
+    /// First malformed message: offset and reason.
     pub first_malformed: Option<(u64, Reason)>,
     /// Synchronisation packets with an address.
     pub syncs: u64,
-    /// Those whose address no image has.
+    /// Synchronisation packets whose address is in no image.
     pub syncs_outside: u64,
-    /// Where the first is.
+    /// Offset of the first synchronisation packet.
     pub first_sync: Option<u64>,
-    /// Where the first of the others is, and its address.
+    /// First synchronisation packet outside all images: offset and address.
     pub first_sync_outside: Option<(u64, u64)>,
-    /// The packet that a source's trace ends in: its offset, and how many bytes of it there are.
+    /// Unfinished packet at the end of a source: offset and number of its bytes.
     pub cut: Option<(u64, usize)>,
 }
 
@@ -98,14 +98,14 @@ impl AddAssign<&Self> for Tally {
 }
 
 impl Tally {
-    /// Whether the program cannot be the one that ran, going by so many bytes of a source's trace.
+    /// Returns whether the program cannot be the one that ran, judging by `bytes` of a source's trace.
     ///
-    /// With another program than the one that ran, ETMv4 comes to a mismatch every two to six blocks, and goes on at the next address.
-    /// E-Trace, which tells few addresses, follows branches through the wrong code for a while, and then is lost up to the next
-    /// synchronisation: more than 99 % of all bytes. With the right program both are next to nothing.
+    /// With a wrong program, ETMv4 has a mismatch every two to six blocks and resumes at the next address. E-Trace reports few
+    /// addresses: it follows branches through the wrong code for a while, and is then lost up to the next synchronisation, which is more
+    /// than 99 % of all bytes. With the right program both numbers are close to zero.
     ///
-    /// A part of it may be missing, a library for one. A wrong program runs off to where no code is, too. The addresses of
-    /// synchronisation packets tell the two apart: so large a part of them is where no code is, so large a part of the bytes may be.
+    /// A part of the program may be missing, such as a library; but a wrong program, too, leads to addresses without code. The addresses
+    /// of synchronisation packets tell the two apart: the share of them without code is the share of bytes that is excused.
     pub fn is_doubtful(&self, bytes: u64) -> bool {
         let missing = u128::from(bytes) * u128::from(self.syncs_outside) / u128::from(self.syncs.max(1));
         let excused = self.bytes_without_code.min(missing as u64);
@@ -114,9 +114,8 @@ impl Tally {
                 || self.bytes_unfollowed - excused > bytes / 2)
     }
 
-    /// Takes note of the bytes of a file that were read, those of them that are wanted, the lanes that they became, and of each lane the
-    /// bytes up to its limit (all, if it has reached none). Bytes after a limit are not counted at all: how many of them were read is
-    /// chance.
+    /// Counts the bytes of a file that were read, those that are wanted, and of each lane the bytes up to its limit (all bytes if it
+    /// reached none). Bytes after a limit are not counted: how many of them were read depends on chance.
     pub(crate) fn count_bytes(
         &mut self,
         bytes: u64,
@@ -147,17 +146,17 @@ impl Tally {
     }
 }
 
-/// Of two sources', which come in any order.
+/// Returns the earlier of two, by offset.
 fn earlier<T>(one: Option<T>, other: Option<T>, offset: impl Fn(&T) -> u64) -> Option<T> {
     one.into_iter().chain(other).min_by_key(offset)
 }
 
-/// Why bytes are no packet.
+/// Reason why bytes are not a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reason {
-    /// What is wrong with it, or nothing.
+    /// Field that is wrong; empty if it is the packet as a whole.
     pub field: &'static str,
-    /// How.
+    /// What is wrong with it.
     pub what: &'static str,
 }
 

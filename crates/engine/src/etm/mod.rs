@@ -11,6 +11,7 @@ use tracewright_image::{Image, Moment};
 use tracewright_input as input;
 
 use crate::line::Line;
+use crate::problem::CannotDecode;
 use crate::protocol::{Decoder, Options, Protocol};
 use crate::sink::Mode;
 use crate::stream::Feed;
@@ -132,7 +133,7 @@ impl Protocol for Etm {
         params: &Params,
         options: &Options,
         image: &'i Image,
-    ) -> Result<decode::Decoder<'i>, String> {
+    ) -> Result<decode::Decoder<'i>, CannotDecode> {
         let Options { like_opencsd, split_source_walks, no_image, .. } = *options;
         let options = decode::Options {
             trust_images: like_opencsd,
@@ -140,7 +141,7 @@ impl Protocol for Etm {
             repeat_no_code: like_opencsd,
             no_image,
         };
-        decode::Decoder::new(params, image, options).map_err(|error| error.to_string())
+        decode::Decoder::new(params, image, options).map_err(|error| CannotDecode(error.to_string()))
     }
 
     fn knows(parser: &Parser, _: &decode::Decoder<'_>) -> Knows {

@@ -14,6 +14,7 @@ use tracewright_input::{self as input, EtraceSource};
 use tracewright_isa::riscv::cause;
 
 use crate::line::Line;
+use crate::problem::CannotDecode;
 use crate::protocol::{Decoder, Options, Protocol};
 use crate::sink::Mode;
 use crate::stream::Feed;
@@ -143,9 +144,13 @@ impl Protocol for Etrace {
         (jobs << 24).min(1 << 27)
     }
 
-    fn decoder<'i>(source: &EtraceSource, options: &Options, image: &'i Image) -> Result<Paired<'i>, String> {
+    fn decoder<'i>(
+        source: &EtraceSource,
+        options: &Options,
+        image: &'i Image,
+    ) -> Result<Paired<'i>, CannotDecode> {
         if options.like_opencsd || options.no_image {
-            return Err("E-Trace cannot be decoded so".into());
+            return Err(CannotDecode("E-Trace cannot be decoded so".into()));
         }
         let options = decode::Options {
             // Those that people name come first, and count.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Once};
 
 use tracewright_core::{Block, Element, Exception, Isa, MemorySpace, TraceOn};
 use tracewright_engine::{
-    Decoder, Feed, Kind, Line, Mode, Options, PacketSink, Protocol, Role, Syntax, register,
+    CannotDecode, Decoder, Feed, Kind, Line, Mode, Options, PacketSink, Protocol, Role, Syntax, register,
 };
 use tracewright_flow::{ElementSink, Graph, NodeId, Rules, Snapshot, Trail, Walker};
 use tracewright_image::Image;
@@ -191,7 +191,7 @@ impl Protocol for Toy {
         1 << 20
     }
 
-    fn decoder<'i>(_: &Params, _: &Options, image: &'i Image) -> Result<ToyDecoder<'i>, String> {
+    fn decoder<'i>(_: &Params, _: &Options, image: &'i Image) -> Result<ToyDecoder<'i>, CannotDecode> {
         Ok(ToyDecoder { walker: Walker::new(image, Rules::default()), last: None })
     }
 
