@@ -11,6 +11,7 @@ use tracewright::{Trace, names};
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args().nth(1).ok_or("usage: last_instructions CAPTURE")?;
     let trace = Trace::open(path)?;
+    trace.problems().for_each(|problem| eprintln!("{problem}"));
     let mut last: BTreeMap<u16, VecDeque<_>> = BTreeMap::new();
     let mut instructions = trace.instructions();
     for instruction in &mut instructions {

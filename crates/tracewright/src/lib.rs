@@ -48,9 +48,10 @@
 //!
 //! # What can go wrong
 //!
-//! Lost trace, missing programs and damaged files are normal. They do not fail; they come back as values: [`Trace::problems`] for the
-//! capture, and [`Outcome::diagnostics`] beside each result. [`Outcome::is_complete`] tells whether anything is missing. An
-//! [`Error`] means that there is no result. Nothing is printed, and progress is a callback ([`Trace::progress`]).
+//! Lost trace, missing programs and damaged files are normal. They come back as values: [`Trace::problems`] for the capture, and
+//! [`Outcome::diagnostics`] beside each result. [`Outcome::is_complete`] tells whether anything is missing. An iterator's `finish`
+//! returns the outcome of what it has read. An [`Error`] means that there is no result; a program that does not explain the trace is
+//! one for all that counts, since it would count what did not run. Nothing is printed, and progress is a callback ([`Trace::progress`]).
 //!
 //! # Levels below
 //!
@@ -74,12 +75,14 @@ pub mod words;
 
 #[cfg(feature = "capture")]
 pub use tracewright_capture as capture;
-pub use tracewright_core::{Block, Element, Ended, Exception, GapReason, Isa, MemorySpace};
+pub use tracewright_core::{Block, Class, Element, Ended, Exception, GapReason, Isa, MemorySpace};
 pub use tracewright_engine::{At, Consumer, Limits, Problem, Tally};
 #[cfg(feature = "capture")]
 pub use tracewright_hart::timing;
+pub use tracewright_image::Image;
+pub use tracewright_input::Problem as CaptureProblem;
 pub use tracewright_input::{Capture, Packing, RawSource};
-pub use tracewright_profile::{coverage, export};
+pub use tracewright_profile::{Profile, Program, coverage, export};
 
 pub use crate::clocks::{ClockEnd, Clocks};
 pub use crate::error::Error;

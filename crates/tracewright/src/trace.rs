@@ -1,5 +1,7 @@
 //! An opened capture, and what can be asked of it.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,6 +18,7 @@ use tracewright_profile::{Profile, Program, Window};
 use crate::check::{Checked, Checker};
 use crate::clocks::Clocks;
 use crate::error::Error;
+use crate::names;
 use crate::profile::{BlockCounter, attribute, fill, in_binaries};
 use crate::pull::{Blocks, Elements, Instructions, Packets};
 use crate::stalls::{SourceStalls, StallMeter};
@@ -160,19 +163,24 @@ pub struct Outcome<T> {
     pub tally: Tally,
     /// What is missing or may be wrong.
     pub diagnostics: Vec<Diagnostic>,
+    /// Whether a file of the capture, or a program, is damaged or missing: see [`Trace::problems`].
+    pub is_capture_damaged: bool,
 }
 
 impl<T> Outcome<T> {
-    /// Returns whether nothing is missing from the result: no problem, no gap but overflows, no mismatch, no unknown path.
+    /// Returns whether nothing is missing from the result: the capture and its programs are whole, and there is no diagnostic, no gap
+    /// but overflows, no missing code, no mismatch and no unknown path.
     pub fn is_complete(&self) -> bool {
-        let Tally { bad_gaps, mismatches, unknown_paths, .. } = self.tally;
-        bad_gaps + mismatches + unknown_paths == 0
+        let Tally { bad_gaps, no_code, mismatches, unknown_paths, stopped, .. } = self.tally;
+        bad_gaps + no_code + mismatches + unknown_paths + stopped == 0
+            && !self.is_capture_damaged
             && !self.diagnostics.iter().any(|diagnostic| diagnostic.problem.is_error())
     }
 
     /// Returns the outcome with another value.
     pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Outcome<U> {
-        Outcome { value: f(self.value), tally: self.tally, diagnostics: self.diagnostics }
+        let Self { value, tally, diagnostics, is_capture_damaged } = self;
+        Outcome { value: f(value), tally, diagnostics, is_capture_damaged }
     }
 }
 
@@ -183,6 +191,22 @@ pub struct ProgramProfile {
     pub profile: Profile,
     /// The programs, with symbols and lines.
     pub program: Program,
+}
+
+impl ProgramProfile {
+    /// Returns the functions that ran, with the number of their instructions that ran. Those with most come first.
+    pub fn functions(&self) -> Vec<(String, u64)> {
+        let Self { profile, program } = self;
+        let mut functions: BTreeMap<String, u64> = BTreeMap::new();
+        for (code, runs) in &profile.blocks {
+            let space = program.space(code.start.binary);
+            let name = names::function(program.image(), code.start.address, space);
+            *functions.entry(name).or_default() += runs.all() * u64::from(code.count);
+        }
+        let mut functions: Vec<_> = functions.into_iter().collect();
+        functions.sort_by_key(|(_, instructions)| Reverse(*instructions));
+        functions
+    }
 }
 
 impl Trace {
@@ -252,6 +276,10 @@ impl Trace {
         self.opened.capture.problems.iter().chain(&self.opened.problems)
     }
 
+    fn is_damaged(&self) -> bool {
+        self.problems().any(input::Problem::is_error)
+    }
+
     /// Returns the chosen buffers.
     fn buffers(&self) -> Result<Vec<&Buffer>, Error> {
         let (capture, Selection { ids, buffer, .. }) = (self.capture(), &self.selection);
@@ -287,8 +315,12 @@ impl Trace {
             Some(Progress(progress)) => &**progress,
             None => &nothing,
         };
-        let mut outcome =
-            Outcome { value: C::Output::default(), tally: Tally::default(), diagnostics: Vec::new() };
+        let mut outcome = Outcome {
+            value: C::Output::default(),
+            tally: Tally::default(),
+            diagnostics: Vec::new(),
+            is_capture_damaged: self.is_damaged(),
+        };
         for buffer in self.buffers()? {
             let request = Request {
                 capture: self.capture(),
@@ -326,7 +358,7 @@ impl Trace {
     pub(crate) fn read_packets(&self, visitor: &mut dyn Visitor) -> Result<Outcome<()>, Error> {
         let Selection { ids, .. } = &self.selection;
         let options = Options::default();
-        let mut outcome = Outcome::default();
+        let mut outcome = Outcome { is_capture_damaged: self.is_damaged(), ..Outcome::default() };
         for buffer in self.buffers()?.into_iter() {
             let request = PacketRequest {
                 capture: self.capture(),

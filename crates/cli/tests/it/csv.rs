@@ -248,7 +248,7 @@ fn coverage_and_differences_are_those_of_json() {
     assert!(at.next().is_none() && told.len() > 5);
 
     let part = folder.path().join("part");
-    let half = fs::metadata(folder.path().join("run/trace.bin")).unwrap().len() / 2;
+    let half = fs::metadata(format!("{capture}/trace.bin")).unwrap().len() / 2;
     let to = half.to_string();
     good(&["profile", capture, "--format", "tracewright", "--to", &to, "-o", text(&part)]);
     let all = json(&["diff", text(&part), capture, "--json"]);
