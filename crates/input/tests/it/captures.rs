@@ -100,7 +100,7 @@ fn shown(snapshot: &Snapshot, buffer: &Buffer) -> String {
         None => format!(" {}", name(source.device)),
     });
     let sources: String = sources.collect();
-    format!("{} {} {}{sources}", buffer.name, buffer.format.name(), buffer.size)
+    format!("{} {} {}{sources}", buffer.name, buffer.format.in_snapshots().unwrap(), buffer.size)
 }
 
 #[test]

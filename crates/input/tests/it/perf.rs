@@ -28,7 +28,7 @@ const TABLE: &[Row] = &[
     ("simpleperf/perf_etm.data", ETM4, &["cpu7 CoreSight EIGHT 26d8+50 2728+50 2778+50 27c8+90"], "17235 etm_test_loop 8", &[]),
     ("simpleperf/perf_header_v0.data", ETM4,
         &["cpu5 CoreSight EIGHT 2a78+50 2ac8+50 2b18+70 2b88+a0 2c28+50 2c78+50 2cc8+d0"], "16049 etm_test_loop 8", &[]),
-    ("simpleperf/perf_with_unformatted_trace.data", "10 12 ETE 1.1", &["cpu0 SourceData cpu0 4940+4c"], "319 etm_test_loop 8", &[]),
+    ("simpleperf/perf_with_unformatted_trace.data", "10 12 ETE 1.1", &["cpu0 Source cpu0 4940+4c"], "319 etm_test_loop 8", &[]),
     // The kernel says that it lost trace.
     ("simpleperf/perf_kernel.data", ETM4, &["cpu0 CoreSight EIGHT 13998+3ff0", "cpu6 CoreSight EIGHT df28+3ff0 11fb8+1940"],
         "15320 sleep 17", &[
