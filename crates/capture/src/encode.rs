@@ -23,12 +23,12 @@ use crate::retirement::{command, open, source_name, symbols};
 use crate::sink::{NoTrace, TraceSink};
 use crate::{CaptureOptions, Error, Pair, Remark, StopFlag};
 
-/// What comes next of a thread, which [`run`](Self::run) gives to a sink.
+/// Next part of a thread's log. [`run`](Self::run) gives it to a sink.
 pub struct ThreadInput<'a> {
     from: From<'a>,
-    /// What else counts what is executed, if anything does.
+    /// Counts of what is executed.
     tally: &'a mut Tally,
-    /// What hands on only what qualifies, if not all does.
+    /// Trace control, if not everything is traced.
     control: &'a mut Option<Controlled<NoTrace>>,
 }
 
@@ -67,7 +67,7 @@ impl From<'_> {
     }
 }
 
-/// What a thread executed, besides instructions.
+/// Counts of what a thread executed, besides instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Blocks.
@@ -185,7 +185,7 @@ impl Traces {
     }
 }
 
-/// What threads of a log came to.
+/// Result of encoding the threads of a log.
 #[derive(Debug)]
 pub struct Encoded {
     /// The threads that were encoded.
@@ -194,13 +194,13 @@ pub struct Encoded {
     pub instructions: u64,
     /// Instructions that were encoded.
     pub encoded: u64,
-    /// What the trace came to.
+    /// Totals of the trace.
     pub traced: Traced,
     /// Whether the log, or what it tells of a thread, is damaged.
     pub is_damaged: bool,
 }
 
-/// What a thread of a log came to.
+/// Result of encoding one thread.
 #[derive(Clone, Copy, Debug)]
 pub struct EncodedThread {
     /// Its index in the log.
@@ -275,12 +275,12 @@ pub(crate) fn isa(target: Target) -> Isa {
     }
 }
 
-/// What encoder inputs came to.
+/// Result of encoding encoder inputs.
 #[derive(Debug)]
 pub struct EncodedInput {
     /// Instructions; of inputs that tell blocks, their half-words.
     pub instructions: u64,
-    /// What the trace came to.
+    /// Totals of the trace.
     pub traced: Traced,
     /// What is wrong with the inputs. What comes after it is not encoded.
     pub error: Option<String>,

@@ -139,7 +139,7 @@ pub trait TraceWriter: Send {
     fn finish(self: Box<Self>, executed: Executed<'_>, remarks: &mut Vec<Remark>) -> Result<Traced, Error>;
 }
 
-/// What a trace came to.
+/// Totals of a trace.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Traced {
     /// Bytes that were made.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use tracewright_core::text::Grouped;
+use tracewright_isa::riscv::privilege_name;
 
 use crate::error::Condition;
 
@@ -129,7 +130,7 @@ impl fmt::Display for Remark {
             Self::SeveralHandlers(level) => write!(
                 f,
                 "traps to {} mode went to several places, which implicit_exception leaves out: decode may go wrong there",
-                privilege(*level)
+                privilege_name(*level)
             ),
             Self::DeltaEnds(path, refused) => write!(f, "{}: ends there: {refused}", path.display()),
             Self::CodeChanged { address, is_kept: true } => write!(
@@ -181,19 +182,6 @@ impl fmt::Display for Remark {
             ),
             Self::Note(text) => f.write_str(text),
         }
-    }
-}
-
-/// RISC-V's name of a privilege.
-fn privilege(level: u8) -> &'static str {
-    match level {
-        0 => "U",
-        1 => "S",
-        3 => "M",
-        4 => "debug",
-        5 => "VU",
-        6 => "VS",
-        _ => "unknown",
     }
 }
 

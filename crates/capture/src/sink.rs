@@ -59,7 +59,7 @@ impl<S: TraceSink> TraceSink for &mut S {
 }
 
 /// A [`HartSink`] as an object. Every sink is one, and is told only what it asks for.
-#[allow(missing_docs)]
+#[allow(missing_docs, reason = "the methods of HartSink, which are described there")]
 pub trait DynSink {
     fn block(&mut self, block: &Block);
     fn access(&mut self, access: &Access);

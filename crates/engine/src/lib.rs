@@ -15,6 +15,7 @@
 //! * `segment`: decoding a part of a stream; `pipeline`: all streams of a buffer; `decode`: from a request to what it came to.
 
 mod consumer;
+mod counts;
 mod decode;
 mod delivery;
 mod etm;
@@ -38,11 +39,12 @@ mod syntax;
 mod tally;
 
 pub use consumer::{At, Blocks, Consumer};
+pub use counts::{Counts, Distances};
 pub use decode::{Decoded, Doubt, Engine, Request};
 pub use incoming::is_damage;
 pub use limits::{Limit, Limits, Range};
 pub use line::Line;
-pub use packets::{AnyPacket, Counted, Counts, Distances, Found, PacketRequest, PacketsRead, Visitor};
+pub use packets::{AnyPacket, Counted, Found, PacketRequest, PacketsRead, Visitor};
 pub use place::Place;
 pub use problem::{CannotDecode, Error, Fault, Named, Problem};
 pub use protocol::{Decoder, Options, Protocol, register};

@@ -1,7 +1,5 @@
 //! An opened capture, and what can be asked of it.
 
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,14 +10,13 @@ use tracewright_engine::{
 use tracewright_image::Image;
 use tracewright_input::{self as input, Buffer, Capture, ImageFile, Packing, RawSource, perf};
 use tracewright_profile::coverage::{Coverage, Wanted};
-use tracewright_profile::{Profile, Program, Window};
+use tracewright_profile::{Functions, Profile, Program, Window};
 
 #[cfg(feature = "capture")]
 use crate::check::{Checked, Checker};
 use crate::clocks::Clocks;
 use crate::error::Error;
-use crate::names;
-use crate::profile::{BlockCounter, attribute, fill, in_binaries};
+use crate::profile::{BlockCounter, attribute, counted_functions, fill, in_binaries};
 use crate::pull::{Blocks, Elements, Instructions, Packets};
 use crate::stalls::{SourceStalls, StallMeter};
 
@@ -196,15 +193,14 @@ pub struct ProgramProfile {
 impl ProgramProfile {
     /// Returns the functions that ran, with the number of their instructions that ran. Those with most come first.
     pub fn functions(&self) -> Vec<(String, u64)> {
-        let Self { profile, program } = self;
-        let mut functions: BTreeMap<String, u64> = BTreeMap::new();
-        for (code, runs) in &profile.blocks {
-            let space = program.space(code.start.binary);
-            let name = names::function(program.image(), code.start.address, space);
-            *functions.entry(name).or_default() += runs.all() * u64::from(code.count);
-        }
-        let mut functions: Vec<_> = functions.into_iter().collect();
-        functions.sort_by_key(|(_, instructions)| Reverse(*instructions));
+        let mut numbers = Functions::default();
+        let counted = counted_functions(&self.profile, &self.program, &mut numbers);
+        let mut functions: Vec<_> = counted
+            .into_iter()
+            .map(|(number, of)| (numbers.name(number).to_owned(), of.own.instructions))
+            .filter(|(_, instructions)| *instructions > 0)
+            .collect();
+        functions.sort_by(|one, other| (other.1, &one.0).cmp(&(one.1, &other.0)));
         functions
     }
 }

@@ -1,6 +1,7 @@
 //! Words for what elements say.
 
 use tracewright_core::{Block, Contradiction, Ended, Flow, GapReason, Isa, Mismatch, Role};
+pub use tracewright_isa::riscv::privilege_name as privilege;
 
 /// Returns why a block ended.
 pub fn ended(block: &Block) -> &'static str {
@@ -26,19 +27,6 @@ pub fn ended(block: &Block) -> &'static str {
 /// Returns whether an instruction set is RISC-V.
 pub fn is_riscv(isa: Isa) -> bool {
     matches!(isa, Isa::Rv32 | Isa::Rv64)
-}
-
-/// Returns RISC-V's name of a privilege.
-pub fn privilege(level: u8) -> &'static str {
-    match level {
-        0 => "U",
-        1 => "S",
-        3 => "M",
-        4 => "debug",
-        5 => "VU",
-        6 => "VS",
-        _ => "unknown",
-    }
 }
 
 /// Returns why trace is missing.

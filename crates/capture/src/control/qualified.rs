@@ -1,18 +1,18 @@
-//! What trace control came to.
+//! Results of trace control.
 
 use tracewright_hart::{Controlled, HartSink};
 
 use super::ControlRequest;
 use crate::Remark;
 
-/// What qualified, of one thread or of all.
+/// Instructions that qualified, of one thread or of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Qualified {
     /// Instructions that ran.
     pub seen: u64,
     /// Instructions that qualified.
     pub qualified: u64,
-    /// How often tracing started.
+    /// Number of times that tracing started.
     starts: u64,
     left_out: u64,
 }

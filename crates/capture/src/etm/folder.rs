@@ -27,7 +27,7 @@ pub struct Folder {
     without_id: usize,
 }
 
-/// What a trace came to.
+/// Totals of a trace.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Traced {
     /// Bytes of the trace buffer.

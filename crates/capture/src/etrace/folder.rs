@@ -77,7 +77,7 @@ impl Folder {
     }
 
     /// Ends the traces, which come in the order in which they were made, and adds the programs that ran, and what was executed besides.
-    /// `halfword` tells what is at an address, where nothing was seen that ran there. Says what each trace came to.
+    /// `halfword` returns what is at an address where nothing was seen to run. Returns the totals of each trace.
     pub fn finish<'a>(
         mut self,
         tracers: Vec<Tracer<TraceFile>>,

@@ -61,7 +61,7 @@ impl Next {
     }
 }
 
-/// What a trace came to.
+/// Totals of a trace.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Traced {
     /// Bytes that were written.
@@ -92,7 +92,7 @@ pub struct Finished<W> {
     pub to: W,
     /// What took the delta trace, if there is one.
     pub delta: Option<io::Result<W>>,
-    /// What it came to.
+    /// Totals of the trace.
     pub traced: Traced,
     /// Code that ran.
     pub seen: Seen,

@@ -115,7 +115,7 @@ pub struct Recorded {
     pub command: Vec<String>,
     /// Bytes of the log, if it is kept.
     pub log_bytes: Option<u64>,
-    /// What the trace came to, if there is one.
+    /// Totals of the trace, if there is one.
     pub traced: Option<Traced>,
     /// What should be known of the capture.
     pub remarks: Vec<Remark>,

@@ -105,7 +105,7 @@ pub struct Recording {
     pub log_bytes: Option<u64>,
     /// Why a log or listing could not be written. The run ended then.
     pub failed: Option<Error>,
-    /// What the trace came to, if there is one.
+    /// Totals of the trace, if there is one.
     pub traced: Option<Traced>,
     /// What of it is traced, if not all.
     pub qualified: Option<Qualified>,
@@ -321,7 +321,7 @@ fn delta_of(capture: &CaptureOptions, timing: Option<&Model>) -> Result<Option<D
 }
 
 /// Makes a capture for the one hart.
-#[allow(clippy::too_many_arguments)]
+#[allow(clippy::too_many_arguments, reason = "each is given once, by two callers")]
 fn create(
     capture: &CaptureOptions,
     input: InputKind,

@@ -4,8 +4,8 @@ use clap::ValueEnum;
 use tracewright_core::{Class, Flow, Role};
 use tracewright_profile::{Code, Place, Profile, Program, branches};
 
-use super::report::Report;
 use crate::csv::{Cell, Csv};
+use tracewright::profile::Report;
 
 /// What each row is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use tracewright_profile::{Branch, EventRow, Funnel, Paths, Place};
 
-use super::report::Report;
 use crate::funnel;
+use tracewright::profile::Report;
 
 /// One object, with all rows.
 pub fn object(report: &Report<'_>, funnel: &Funnel) -> String {

@@ -5,20 +5,18 @@ mod compilers;
 mod csv;
 mod json;
 pub mod open;
-mod report;
 mod text;
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use tracewright::profile::{Followed, Follower, Only};
+use tracewright::profile::{Followed, Follower, Only, Report};
 use tracewright_profile::export::folded::Weight;
 use tracewright_profile::{Binary, Functions, Graph, PlaceFilter, Profile, Program, WIDEST, export, store};
 
 use self::csv::Rows;
 use self::open::{Counted, Decoded};
-use self::report::Report;
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
 use crate::clocks::{self, report_ends};
 use crate::decode::Within;

@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use tracewright_profile::{DEEPEST, EventRow, Paths, Place};
 
-use super::report::Report;
 use crate::record::grouped;
 use tracewright::names;
+use tracewright::profile::Report;
 
 const WIDTH: usize = 80;
 

@@ -19,9 +19,11 @@ mod csr;
 mod decode;
 mod name;
 mod op;
+mod privilege;
 mod text;
 
 pub use class::{AccessKind, IType, sequentially_inferable};
 pub use decode::{decode, len};
 pub use op::{Instruction, Op, Xlen};
+pub use privilege::privilege_name;
 pub use text::Text;

@@ -5,6 +5,7 @@
 
 mod counted;
 mod ordered;
+mod report;
 mod windowed;
 
 #[cfg(test)]
@@ -17,6 +18,8 @@ use tracewright_profile::{Funnel, Profile, Program};
 
 pub use self::counted::{BlockCounter, in_binaries};
 pub use self::ordered::{FollowState, Followed, FollowedSource, Follower, Only};
+pub use self::report::Report;
+pub(crate) use self::report::counted_functions;
 pub use self::windowed::{Outside, WindowCounter, WindowState, Windowed};
 
 /// Fills the first steps of a funnel: what was decoded.

@@ -50,7 +50,7 @@ struct Waiting {
     waited: (u64, u64),
 }
 
-/// What delta trace came to.
+/// Totals of a delta trace.
 #[derive(Clone, Copy, Debug)]
 pub struct DeltaTraced {
     /// What it is made with.
@@ -182,7 +182,7 @@ impl<W: Write> Delta<W> {
         self.out.write();
     }
 
-    /// Ends the trace, of which all blocks were settled. What took it, and what it came to.
+    /// Ends the trace, of which all blocks were settled. Returns the writer and the totals.
     pub fn finish(mut self) -> (io::Result<W>, DeltaTraced) {
         // Of a whole run this says its last cycle.
         let last = self.encoder.cycle().saturating_sub(1);

@@ -1,4 +1,4 @@
-//! What the default output shows: functions, loops and branches, sorted.
+//! A profile as rows: functions, loops and branches, those that matter first.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -9,41 +9,48 @@ use tracewright_profile::{
     PlaceFilter, Profile, Program, TripCounts, branches, counted,
 };
 
-use tracewright::names;
-use tracewright::profile::Followed;
+use super::Followed;
+use crate::names;
 
-/// All that is shown.
+/// Rows of a profile.
+#[derive(Debug)]
 pub struct Report<'a> {
+    /// The programs.
     pub program: &'a Program,
-    /// The names of binaries, here or not, by their numbers.
+    /// Names of binaries, by number.
     pub binaries: Vec<String>,
+    /// Graph of the code that ran.
     pub graph: &'a Graph,
-    /// Only rows that are there.
+    /// Places whose rows are shown; `None` for all.
     places: Option<&'a PlaceFilter>,
-    /// Whether it is known in which order things ran: otherwise there are no callers, single trips, nor cycles.
+    /// Whether the order of execution is known. Without it there are no callers, single trips or cycles.
     pub is_ordered: bool,
+    /// Who called whom.
     pub calls: CallTree,
+    /// What could not be followed.
     pub losses: Losses,
-    /// Of all functions, shown or not: what shares are of.
+    /// Instructions of all functions, shown or not: the base of percentages.
     pub instructions: u64,
+    /// Cycles of all functions.
     pub cycles: u64,
     /// Instructions of the functions that are shown.
     pub shown: u64,
-    /// By number among the tree's functions: those with most of their own first.
+    /// Functions by number in `calls`, those with most instructions of their own first.
     pub functions: Vec<(u32, Calls)>,
-    /// Those in which most ran first.
+    /// Loops, those with most instructions first.
     pub loops: Vec<(Loop, TripCounts)>,
-    /// Conditional ones, those that go both ways most often first.
+    /// Conditional branches, those that go both ways most often first.
     pub branches: Vec<Branch>,
-    /// Calls of what a register says, the most frequent first.
+    /// Indirect calls, the most frequent first.
     pub indirect: Vec<Branch>,
+    /// Paths, if they were followed.
     pub paths: Option<Paths>,
-    /// Numbers of events, where the blocks begin that they were put down to, and how many; the most first.
+    /// Events: number, start of the block that each was attributed to, and counts; the most first.
     pub events: Vec<(u8, Option<Place>, EventRow)>,
 }
 
 impl<'a> Report<'a> {
-    /// Of what was counted, and what was gathered in order, if that was; the rows that are in `places`.
+    /// Makes the rows in `places` of a profile, and of what was followed in order, if anything was.
     pub fn new(
         profile: &Profile,
         program: &'a Program,
@@ -118,7 +125,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// The binary of a function.
+    /// Returns the name of a function's binary.
     pub fn binary_of(&self, function: &Function) -> Option<&str> {
         let file = function.file?;
         // Those that are not here are numbered from the other end.
@@ -126,17 +133,17 @@ impl<'a> Report<'a> {
         self.binaries.get(number as usize).map(String::as_str)
     }
 
-    /// Whether rows of this place are shown.
+    /// Returns whether rows of a place are shown.
     pub fn is_there(&self, place: Place) -> bool {
         self.places.is_none_or(|places| places.has(place))
     }
 
-    /// Whether only some rows are shown.
+    /// Returns whether only some rows are shown.
     pub fn is_part(&self) -> bool {
         self.places.is_some()
     }
 
-    /// The paths that run most often: those that end there.
+    /// Returns the paths that run most often and end in the places shown.
     pub fn hot(&self, paths: &Paths, most: usize) -> Vec<HotPath> {
         if self.places.is_none() {
             return paths.hot(most);
@@ -145,7 +152,7 @@ impl<'a> Report<'a> {
         paths.hot(usize::MAX).into_iter().filter(ends_there).take(most).collect()
     }
 
-    /// Events by number and function, the most first.
+    /// Returns events by number and function, the most first.
     pub fn events_of_functions(&self) -> Vec<(u8, String, EventRow)> {
         let mut sums: HashMap<(u8, String), EventRow> = HashMap::new();
         for (event, at, row) in &self.events {
@@ -160,25 +167,25 @@ impl<'a> Report<'a> {
         rows
     }
 
-    /// `main+0x10`.
+    /// Returns a place as text: `main+0x10`.
     pub fn place(&self, place: Place, width: usize) -> String {
         let space = self.program.space(place.binary);
         let text = names::place(self.program.image(), place.address, space, width);
         if text.is_empty() { format!("{:#x}", place.address) } else { text }
     }
 
-    /// `sort.c:12`.
+    /// Returns the source line of a place: `sort.c:12`.
     pub fn source(&self, place: Place) -> Option<String> {
         let source = self.program.source(place).filter(|source| source.line > 0)?;
         Some(format!("{}:{}", names::file_name(source.file), source.line))
     }
 
-    /// Where a loop begins.
+    /// Returns where a loop begins.
     pub fn header(&self, of: &Loop) -> Place {
         self.graph.leaders()[of.header as usize].place
     }
 
-    /// Whether calls from there are of methods, as far as names tell: all that it called belong to a type.
+    /// Returns whether an indirect call calls methods, judging by names: each callee belongs to a type.
     pub fn is_virtual(&self, branch: &Branch) -> bool {
         let is_method =
             |place: &Place| self.program.symbol(*place).is_some_and(|symbol| symbol.name.contains("::"));
@@ -186,8 +193,12 @@ impl<'a> Report<'a> {
     }
 }
 
-/// By their numbers: what functions ran, and how often they were called: by calls, and by jumps from other functions to where they begin.
-fn counted_functions(profile: &Profile, program: &Program, numbers: &mut Functions) -> HashMap<u32, Calls> {
+/// Returns what each function ran, by number, and how often it was called: by calls, and by jumps from other functions to its start.
+pub(crate) fn counted_functions(
+    profile: &Profile,
+    program: &Program,
+    numbers: &mut Functions,
+) -> HashMap<u32, Calls> {
     let mut functions: HashMap<u32, Calls> = HashMap::new();
     for (code, runs) in &profile.blocks {
         let own = &mut functions.entry(numbers.of(profile, program, code.start)).or_default().own;

@@ -1,0 +1,109 @@
+//! Counts of packets: by kind, and how far synchronisation points are apart.
+
+use crate::syntax::{Kind, MOST_KINDS, Role, Syntax};
+
+/// Counts of a source's packets.
+#[derive(Clone, Debug)]
+pub struct Counts {
+    kinds: &'static [Kind],
+    /// Packets and bytes of each kind.
+    by_kind: [(u64, u64); MOST_KINDS],
+    /// What reading can begin at, and a note about it.
+    pub synchronisation: (&'static str, &'static str),
+    /// Bytes from one synchronisation point to the next.
+    pub syncs: Distances,
+    /// Packets from one synchronisation point to the next, where packets name their source.
+    pub packets_apart: Distances,
+    /// Number of packets that carry a timestamp beside what they say.
+    pub timestamps: u64,
+}
+
+impl Counts {
+    pub(crate) fn new<T: Syntax>() -> Self {
+        const { assert!(T::KINDS.len() <= MOST_KINDS, "too many kinds of packets") };
+        Self {
+            kinds: T::KINDS,
+            by_kind: [(0, 0); MOST_KINDS],
+            synchronisation: (T::SYNCHRONISATION, T::SYNCHRONISATION_NOTE),
+            syncs: Distances::NEW,
+            packets_apart: Distances::NEW,
+            timestamps: 0,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn add<T: Syntax>(&mut self, offset: u64, bytes: &[u8], packet: &T::Packet) {
+        let kind = T::kind(packet);
+        let len = match T::KINDS[kind].role {
+            Role::Sync => {
+                self.synchronised::<T>(offset);
+                bytes.len() as u64
+            }
+            Role::Skipped => T::skipped(packet),
+            _ => bytes.len() as u64,
+        };
+        let (packets, bytes) = &mut self.by_kind[kind];
+        (*packets, *bytes) = (*packets + 1, *bytes + len);
+        self.timestamps += u64::from(T::has_timestamp(packet));
+    }
+
+    #[inline(never)]
+    fn synchronised<T: Syntax>(&mut self, offset: u64) {
+        self.syncs.add(offset);
+        if T::NAMES_SOURCES {
+            self.packets_apart.add(self.by_kind.iter().map(|(packets, _)| packets).sum());
+        }
+    }
+
+    /// Returns the kinds that occur, most bytes first, each with its number of packets and of bytes.
+    pub fn kinds(&self) -> Vec<(&'static Kind, u64, u64)> {
+        let rows = self.kinds.iter().zip(self.by_kind);
+        let rows = rows.filter(|(_, (packets, _))| *packets > 0);
+        let mut rows: Vec<_> = rows.map(|(kind, (packets, bytes))| (kind, packets, bytes)).collect();
+        rows.sort_by_key(|&(_, _, bytes)| std::cmp::Reverse(bytes));
+        rows
+    }
+
+    /// Returns the number of packets, bytes passed over counted as none, and of bytes.
+    pub fn total(&self) -> (u64, u64) {
+        let packets = self.kinds().into_iter().filter(|(kind, ..)| kind.role != Role::Skipped);
+        (packets.map(|(_, packets, _)| packets).sum(), self.by_kind.iter().map(|(_, bytes)| bytes).sum())
+    }
+
+    /// Returns the number of bytes passed over.
+    pub fn skipped(&self) -> u64 {
+        let skipped = self.kinds().into_iter().filter(|(kind, ..)| kind.role == Role::Skipped);
+        skipped.map(|(.., bytes)| bytes).sum()
+    }
+}
+
+/// How far synchronisation points are apart.
+#[derive(Clone, Debug)]
+pub struct Distances {
+    /// Number of points.
+    pub seen: u64,
+    last: u64,
+    least: u64,
+    most: u64,
+    total: u64,
+}
+
+impl Distances {
+    const NEW: Self = Self { seen: 0, last: 0, least: u64::MAX, most: 0, total: 0 };
+
+    fn add(&mut self, position: u64) {
+        if self.seen > 0 {
+            let distance = position - self.last;
+            self.least = self.least.min(distance);
+            self.most = self.most.max(distance);
+            self.total += distance;
+        }
+        self.seen += 1;
+        self.last = position;
+    }
+
+    /// Returns the least, the mean and the greatest distance, if there are two points.
+    pub fn range(&self) -> Option<(u64, u64, u64)> {
+        (self.seen > 1).then(|| (self.least, self.total / (self.seen - 1), self.most))
+    }
+}
