@@ -42,7 +42,11 @@ impl Line {
     /// Appends blanks.
     #[inline]
     pub fn blanks(&mut self, count: usize) -> &mut Self {
-        self.0.resize(self.0.len() + count, b' ');
+        const BLANKS: [u8; 32] = [b' '; 32];
+        match BLANKS.get(..count) {
+            Some(blanks) => self.0.extend_from_slice(blanks),
+            None => self.0.resize(self.0.len() + count, b' '),
+        }
         self
     }
 
@@ -56,8 +60,9 @@ impl Line {
     /// Appends `0x` and as many digits as the number has, right-aligned in `width` columns.
     #[inline]
     pub fn hex(&mut self, value: u64, width: usize) -> &mut Self {
-        let mut text = [0; 18];
-        let mut at = text.len();
+        const MOST: usize = 18;
+        let mut text = [b' '; MOST];
+        let mut at = MOST;
         let mut left = value;
         loop {
             at -= 1;
@@ -68,9 +73,10 @@ impl Line {
             }
         }
         text[at - 2..at].copy_from_slice(b"0x");
-        let text = &text[at - 2..];
-        self.blanks(width.saturating_sub(text.len()));
-        self.0.extend_from_slice(text);
+        if width > MOST {
+            self.blanks(width - MOST);
+        }
+        self.0.extend_from_slice(&text[(at - 2).min(MOST - width.min(MOST))..]);
         self
     }
 
@@ -79,13 +85,16 @@ impl Line {
     pub fn decimal(&mut self, mut value: u64) -> &mut Self {
         let mut digits = [0; 20];
         let mut at = digits.len();
-        loop {
+        // Two digits with one division.
+        while value >= 10 {
+            at -= 2;
+            let two = (value % 100) as u8;
+            digits[at..at + 2].copy_from_slice(&[b'0' + two / 10, b'0' + two % 10]);
+            value /= 100;
+        }
+        if value > 0 || at == digits.len() {
             at -= 1;
-            digits[at] = b'0' + (value % 10) as u8;
-            value /= 10;
-            if value == 0 {
-                break;
-            }
+            digits[at] = b'0' + value as u8;
         }
         self.0.extend_from_slice(&digits[at..]);
         self
@@ -105,16 +114,18 @@ mod tests {
 
     #[test]
     fn numbers_are_what_format_makes_of_them() {
-        for value in [0, 1, 9, 10, 0xf, 0x10, 0xabc, 12_345, u64::from(u32::MAX), u64::MAX] {
+        for value in [0, 1, 9, 10, 0xf, 0x10, 99, 100, 0xabc, 12_345, u64::from(u32::MAX), u64::MAX] {
             let mut line = Line::default();
             line.hex(value, 10)
+                .text(" ")
+                .hex(value, 20)
                 .text(" ")
                 .hex(value, 0)
                 .text(" ")
                 .decimal(value)
                 .text(" ")
                 .hex_byte(value as u8);
-            let expected = format!("{value:#10x} {value:#x} {value} {:02x}", value as u8);
+            let expected = format!("{value:#10x} {value:#20x} {value:#x} {value} {:02x}", value as u8);
             assert_eq!(line.bytes(), expected.as_bytes());
         }
     }

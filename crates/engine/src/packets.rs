@@ -21,7 +21,7 @@ use crate::stream::Plug;
 use crate::syntax::{Kind, PacketSink, Role, Syntax};
 
 /// Bytes read at once.
-const CHUNK: usize = 1 << 20;
+const CHUNK: usize = 1 << 16;
 /// Bytes gathered of a source before they are parsed, where order does not matter.
 const GATHER: usize = 1 << 16;
 /// Number of losses that are kept one by one.
@@ -79,7 +79,13 @@ pub struct Found<'a> {
     pub place: Place,
     /// Its bytes; none for bytes passed over.
     pub bytes: &'a [u8],
-    /// What they say.
+    /// How many of its first bytes only fill it up.
+    pub padding: usize,
+    /// Its kind.
+    pub kind: &'static Kind,
+    /// Whether it only fills the line.
+    pub is_filler: bool,
+    /// What it says.
     pub packet: &'a dyn AnyPacket,
 }
 
@@ -92,12 +98,6 @@ impl fmt::Debug for Found<'_> {
 
 /// A packet of whichever protocol.
 pub trait AnyPacket {
-    /// Returns its kind.
-    fn kind(&self) -> &'static Kind;
-    /// Returns whether it only fills the line.
-    fn is_filler(&self) -> bool;
-    /// Returns how many of its first bytes only fill it up.
-    fn padding(&self, bytes: &[u8]) -> usize;
     /// Writes what it says.
     fn words(&self, line: &mut Line);
     /// Writes its own fields as members of a JSON object, with a comma before each.
@@ -114,18 +114,6 @@ struct PacketOf<'a, T: Syntax> {
 }
 
 impl<T: Syntax> AnyPacket for PacketOf<'_, T> {
-    fn kind(&self) -> &'static Kind {
-        &T::KINDS[T::kind(self.packet)]
-    }
-
-    fn is_filler(&self) -> bool {
-        T::is_filler(self.packet)
-    }
-
-    fn padding(&self, bytes: &[u8]) -> usize {
-        T::padding(bytes)
-    }
-
     fn words(&self, line: &mut Line) {
         T::words(self.params, self.told, self.packet, line);
     }
@@ -596,10 +584,10 @@ struct Visiting<'s, 'a, T: Syntax> {
 
 impl<T: Syntax> PacketSink<T> for Visiting<'_, '_, T> {
     fn packet(&mut self, offset: u64, bytes: &[u8], packet: &T::Packet) {
-        let role = T::KINDS[T::kind(packet)].role;
-        self.seen.packet(role, offset, bytes.len(), T::NAMES_SOURCES);
+        let kind = &T::KINDS[T::kind(packet)];
+        self.seen.packet(kind.role, offset, bytes.len(), T::NAMES_SOURCES);
         // What was passed over may have begun gigabytes ago; places do not go back that far.
-        let skipped_from = self.seen.skipped_from.take().filter(|_| role == Role::Skipped);
+        let skipped_from = self.seen.skipped_from.take().filter(|_| kind.role == Role::Skipped);
         let place = skipped_from.or_else(|| self.places.of(offset, &mut self.cursor));
         debug_assert!(place.is_some(), "no place for a packet at {offset}");
         let Some(place) = place else { return };
@@ -615,8 +603,9 @@ impl<T: Syntax> PacketSink<T> for Visiting<'_, '_, T> {
             Whose::Nobody => (None, &self.known.sources[0]),
             Whose::Stranger(id) => return self.visitor.unread(id, bytes.len() as u64),
         };
+        let (padding, is_filler) = (T::padding(bytes), T::is_filler(packet));
         let packet = &PacketOf::<T> { params: of.params, told: &of.told, packet };
-        self.visitor.packet(&Found { source, place, bytes, packet });
+        self.visitor.packet(&Found { source, place, bytes, padding, kind, is_filler, packet });
     }
 
     fn skipped(&mut self, mut position: u64, mut bytes: &[u8]) {

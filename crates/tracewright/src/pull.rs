@@ -144,7 +144,7 @@ impl Visitor for Gather<'_> {
             id: found.source.map(|source| source.id),
             offset: found.place.offset,
             bytes: found.bytes.to_vec(),
-            kind: found.packet.kind().name,
+            kind: found.kind.name,
             text: String::from_utf8_lossy(self.line.bytes()).into_owned(),
         });
         if self.batch.len() == BATCH {

@@ -11,25 +11,26 @@ use crate::line::Line;
 /// bits above 53.
 #[derive(Default)]
 pub struct Json {
-    buffer: String,
+    /// What all objects of a buffer begin with.
+    start: String,
     line: Line,
 }
 
 impl Printer for Json {
     fn buffer(&mut self, _: &mut impl Write, _: &Capture, buffer: &Buffer) -> io::Result<()> {
-        self.buffer = serde_json::to_string(&buffer.name)?;
+        self.start = format!(r#"{{"buffer":{},"offset":"#, serde_json::to_string(&buffer.name)?);
         Ok(())
     }
 
     fn packet(&mut self, out: &mut impl Write, found: &Found<'_>) -> io::Result<()> {
-        let Self { buffer, line } = self;
-        let Found { source, place, bytes, packet } = *found;
+        let Self { start, line } = self;
+        let Found { source, place, bytes, kind, packet, .. } = *found;
         line.clear();
-        line.text(r#"{"buffer":"#).text(buffer).text(r#","offset":"#).decimal(place.offset);
+        line.text(start).decimal(place.offset);
         if let Some(source) = source {
             line.text(r#","id":"#).decimal(source.id.into());
         }
-        line.text(r#","kind":""#).text(packet.kind().name).text(r#"","bytes":""#);
+        line.text(r#","kind":""#).text(kind.name).text(r#"","bytes":""#);
         for byte in bytes {
             line.hex_byte(*byte);
         }
@@ -40,20 +41,15 @@ impl Printer for Json {
     }
 
     fn fillers(&mut self, out: &mut impl Write, offset: u64, kind: &str, count: u64) -> io::Result<()> {
-        let buffer = &self.buffer;
-        writeln!(out, r#"{{"buffer":{buffer},"offset":{offset},"kind":"{kind}","len":{count}}}"#)
+        writeln!(out, r#"{}{offset},"kind":"{kind}","len":{count}}}"#, self.start)
     }
 
     fn lost(&mut self, out: &mut impl Write, lost: &Lost) -> io::Result<()> {
         let Lost { offset, len, reason } = lost;
-        let buffer = &self.buffer;
-        writeln!(
-            out,
-            r#"{{"buffer":{buffer},"offset":{offset},"kind":"Lost","len":{len},"reason":"{reason}"}}"#
-        )
+        writeln!(out, r#"{}{offset},"kind":"Lost","len":{len},"reason":"{reason}"}}"#, self.start)
     }
 
     fn reset(&mut self, out: &mut impl Write, offset: u64) -> io::Result<()> {
-        writeln!(out, r#"{{"buffer":{},"offset":{offset},"kind":"Barrier"}}"#, self.buffer)
+        writeln!(out, r#"{}{offset},"kind":"Barrier"}}"#, self.start)
     }
 }

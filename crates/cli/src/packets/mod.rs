@@ -185,7 +185,9 @@ struct Print<'a, W, P> {
 
 impl<W: Write, P: Printer> Print<'_, W, P> {
     fn print(&mut self, print: impl FnOnce(&mut P, &mut W) -> io::Result<()>) {
-        self.end_fillers();
+        if self.fillers.is_some() {
+            self.end_fillers();
+        }
         if self.failed.is_ok() {
             self.failed = print(self.printer, self.out);
         }
@@ -206,10 +208,10 @@ impl<W: Write, P: Printer> Visitor for Print<'_, W, P> {
     }
 
     fn packet(&mut self, found: &Found<'_>) {
-        let kind = found.packet.kind();
+        let kind = found.kind;
         // A buffer starts anywhere and stops anywhere: neither is an error.
         self.errors += u64::from(kind.role == Role::Malformed);
-        if found.packet.is_filler() {
+        if found.is_filler {
             self.fillers.get_or_insert((found.place.offset, kind.name, 0)).2 += 1;
         } else {
             self.print(|printer, out| printer.packet(out, found));

@@ -31,7 +31,7 @@ impl Printer for Text {
 
     fn packet(&mut self, out: &mut impl Write, found: &Found<'_>) -> io::Result<()> {
         let Self { words, line } = self;
-        let Found { source, place, bytes, packet } = *found;
+        let Found { source, place, bytes, padding, packet, .. } = *found;
         words.clear();
         packet.words(words);
         line.clear();
@@ -42,7 +42,6 @@ impl Printer for Text {
             None => line.text("--"),
         };
         line.text("  ");
-        let padding = packet.padding(bytes);
         let mut dots = usize::from(padding > 0);
         let (mut bytes, mut words) = (&bytes[padding..], words.bytes());
         loop {

@@ -19,6 +19,13 @@ pub fn words(packet: &Packet, params: &Params, line: &mut Line) {
         Packet::Atom(atoms) => atoms.iter().for_each(|taken| {
             line.text(if taken { "E" } else { "N" });
         }),
+        Packet::Address(Address {
+            value,
+            form: AddressForm::Short7 | AddressForm::Short15 | AddressForm::Long32 | AddressForm::Long64,
+            ..
+        }) => {
+            line.hex(*value, 0);
+        }
         _ => {
             let _ = write!(line, "{}", packet.details(params));
         }

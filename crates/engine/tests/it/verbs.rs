@@ -169,13 +169,13 @@ struct Shown(String);
 
 impl Visitor for Shown {
     fn packet(&mut self, found: &Found<'_>) {
-        let Found { source, place, bytes, packet } = found;
+        let Found { source, place, bytes, kind, packet, .. } = found;
         let (mut words, mut fields) = (Line::default(), Line::default());
         packet.words(&mut words);
         packet.fields(&mut fields);
         let [words, fields] =
             [&words, &fields].map(|line| String::from_utf8_lossy(line.bytes()).into_owned());
-        let (id, kind) = (source.map(|source| source.id), packet.kind().name);
+        let (id, kind) = (source.map(|source| source.id), kind.name);
         writeln!(self.0, "{:#x} {id:?} {bytes:x?} {kind}: {words}{fields}", place.offset).unwrap();
     }
 }

@@ -104,6 +104,14 @@ impl<'g> Trips<'g> {
         let graph = self.graph;
         let innermost = graph.innermost(leader);
         let floor = self.stack.frames.last().copied().unwrap_or(0);
+        // Most blocks are in the loop that the last one was in.
+        if let (Some(inner), Some((active, trips))) = (innermost, self.stack.loops[floor..].last_mut())
+            && inner == *active
+        {
+            *trips += u64::from(graph.loops()[inner as usize].header == leader);
+            self.counts[inner as usize].instructions += u64::from(instructions);
+            return;
+        }
         while let Some(&(active, trips)) = self.stack.loops.last().filter(|_| self.stack.loops.len() > floor)
         {
             if innermost.is_some_and(|inner| graph.is_inside(inner, active)) {
