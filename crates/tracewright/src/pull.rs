@@ -192,7 +192,7 @@ impl Elements {
     pub(crate) fn new(trace: &Trace) -> Self {
         Self(Ahead::new(trace, |trace, send| {
             let take = |list: &Vec<_>, range: std::ops::Range<usize>| send(list[range].to_vec());
-            Ok(trace.run(&Lister, true, take)?.map(|_| ()))
+            Ok(trace.decode_in_order(&Lister, take)?.map(|_| ()))
         }))
     }
 

@@ -297,7 +297,7 @@ impl Trace {
     /// Decodes the trace for `consumer`, and returns its merged output. `take` gets output that has an order, piece by piece, and may
     /// stop decoding. If `lists` is false, a program that does not explain the trace is an error: the result would count what did not
     /// run.
-    pub(crate) fn run<C: Consumer>(
+    fn run<C: Consumer>(
         &self,
         consumer: &C,
         lists: bool,
@@ -348,6 +348,19 @@ impl Trace {
     /// Fails if the trace cannot be read, or if the program does not explain it.
     pub fn decode<C: Consumer>(&self, consumer: &C) -> Result<Outcome<C::Output>, Error> {
         self.run(consumer, false, |_, _| ControlFlow::Continue(()))
+    }
+
+    /// Decodes the trace on all cores, and gives the pieces of a consumer's output to `take` in the order of the file, each with the part
+    /// of it that is meant. What the program does not explain is in the output, too.
+    ///
+    /// # Errors
+    /// Fails if the trace cannot be read.
+    pub fn decode_in_order<C: Consumer>(
+        &self,
+        consumer: &C,
+        take: impl FnMut(&C::Output, Range<usize>) -> ControlFlow<()> + Send,
+    ) -> Result<Outcome<C::Output>, Error> {
+        self.run(consumer, true, take)
     }
 
     /// Gives the packets of all chosen buffers to `visitor`.
@@ -436,7 +449,7 @@ impl Trace {
         };
         let mut checker = Checker::of_log(log.as_ref(), None, source, &self.opened.image)?;
         let records = checker.records();
-        let outcome = self.run(&records, true, |records, range| checker.take(&records[range]))?;
+        let outcome = self.decode_in_order(&records, |records, range| checker.take(&records[range]))?;
         Ok(outcome.map(|_| checker.finish(prefix)))
     }
 

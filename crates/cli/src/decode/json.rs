@@ -1,34 +1,27 @@
 use std::fmt::Write as _;
 
-use tracewright_core::{Block, Element, Ended, Exception, Transaction};
+use tracewright_core::{Block, Element, Ended, Exception, Stamp, Transaction};
 use tracewright_flow::Instructions;
 
-use tracewright_engine::{At, Consumer, Source};
+use tracewright::{disassembly, words};
+use tracewright_engine::At;
 
 use super::bodies::Bodies;
-use super::text::Detail;
-use tracewright::{disassembly, words};
-
 use super::cycles;
+use super::listing::Lines;
+use super::text::Detail;
 use crate::line::Line;
-use tracewright::Clocks;
 
 /// One object per line. Addresses and other 64-bit values are hexadecimal strings: JSON numbers lose bits above 53.
-pub struct Json<'a> {
+pub struct Json {
     /// The buffer's name, quoted.
     pub buffer: String,
     pub detail: Detail,
-    /// Instructions have a cycle, then.
-    pub clocks: Option<&'a Clocks>,
     pub bodies: Bodies,
 }
 
-impl<'a> Consumer for Json<'a> {
-    type State = cycles::State<'a>;
-    type Output = Line;
-
-    fn element(&self, state: &mut Self::State, line: &mut Line, at: &At<'_>, element: &Element) {
-        let stamps = state.take(self.clocks, at.source.index, element).unwrap_or_default();
+impl Lines for Json {
+    fn lines(&self, line: &mut Line, at: &At<'_>, element: &Element, stamps: Option<&[Stamp]>) {
         match (element, self.detail) {
             (element, detail) if !detail.shows(element) => {}
             (Element::Block(block), detail) => {
@@ -40,7 +33,7 @@ impl<'a> Consumer for Json<'a> {
                     }
                 };
                 self.bodies.with(block, at.space, make, |text| {
-                    let mut stamps = stamps.iter();
+                    let mut stamps = stamps.unwrap_or_default().iter();
                     for body in text.split_inclusive(|&byte| byte == b'\n') {
                         self.head(line, at);
                         if let Some(stamp) = stamps.next() {
@@ -57,34 +50,9 @@ impl<'a> Consumer for Json<'a> {
             }
         }
     }
-
-    fn passed(&self, state: &mut Self::State, source: &Source<'_>, element: &Element) {
-        state.take(self.clocks, source.index, element);
-    }
-
-    fn end(&self, state: &mut Self::State, _line: &mut Line, at: &At<'_>, _overflowed: bool) {
-        state.end(at.source.id);
-    }
-
-    /// Cycles are summed up from the beginning.
-    fn in_order(&self) -> bool {
-        self.clocks.is_some()
-    }
-
-    fn needs_all(&self) -> bool {
-        self.clocks.is_some()
-    }
-
-    fn len(&self, line: &Line) -> usize {
-        line.bytes().len()
-    }
-
-    fn clear(&self, line: &mut Line) {
-        line.clear();
-    }
 }
 
-impl Json<'_> {
+impl Json {
     fn head(&self, line: &mut Line, at: &At<'_>) {
         line.text(r#"{"buffer":"#).text(&self.buffer).text(r#","offset":"#).decimal(at.place.offset);
         line.text(r#","id":"#).decimal(at.source.id.into());

@@ -1,9 +1,10 @@
 //! `tracewright decode`: every instruction that ran.
 
-pub mod bodies;
+mod bodies;
 mod check;
 mod cycles;
 mod json;
+pub mod listing;
 mod opencsd;
 mod rows;
 mod summary;
@@ -25,6 +26,7 @@ use tracewright_input::{Buffer, Capture, Protocol, Source};
 
 use self::bodies::Bodies;
 use self::json::Json;
+use self::listing::Listing;
 use self::opencsd::OpenCsd;
 use self::rows::{EventName, Rows};
 use self::text::{Detail, Text};
@@ -333,11 +335,12 @@ impl BufferDecode<'_> {
             out.flush()?;
             Ok(self.report(&decoded))
         } else if opts.json {
-            let json = Json { buffer: quoted(), detail, clocks, bodies: Bodies::new() };
-            self.list(&json, "", Form::Json)
+            let lines = Json { buffer: quoted(), detail, bodies: Bodies::new() };
+            self.list(&Listing { lines, clocks }, "", Form::Json)
         } else {
-            let text = Text { detail, clocks, bodies: Bodies::new() };
-            self.list(&text, text.columns(), Form::Text)
+            let lines = Text::new(detail, clocks.is_some());
+            let columns = lines.columns();
+            self.list(&Listing { lines, clocks }, columns, Form::Text)
         }
     }
 

@@ -3,16 +3,13 @@ use std::fmt::Write as _;
 use tracewright_core::{Block, Element, Ended, Exception, Stamp, Transaction};
 use tracewright_flow::Instructions;
 
-use tracewright_engine::{At, Consumer, Source};
+use tracewright::{disassembly, names, words};
+use tracewright_engine::At;
 
 use super::bodies::Bodies;
-use tracewright::{disassembly, names};
-
-use tracewright::words;
-
 use super::cycles;
+use super::listing::Lines;
 use crate::line::Line;
-use tracewright::Clocks;
 
 /// How much of it to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,11 +37,11 @@ impl Detail {
 }
 
 /// For people, 80 columns wide.
-pub struct Text<'a> {
-    pub detail: Detail,
+pub struct Text {
+    detail: Detail,
     /// Instructions have a cycle, then.
-    pub clocks: Option<&'a Clocks>,
-    pub bodies: Bodies,
+    has_cycles: bool,
+    bodies: Bodies,
 }
 
 /// Columns before the part that differs, and before an instruction.
@@ -52,34 +49,34 @@ const HEAD: usize = 15;
 const INDENT: usize = 4;
 const WIDTH: usize = 80;
 
-impl Text<'_> {
+impl Text {
+    pub fn new(detail: Detail, has_cycles: bool) -> Self {
+        Self { detail, has_cycles, bodies: Bodies::new() }
+    }
+
     /// A line that says what the columns are.
     pub fn columns(&self) -> &'static str {
-        match (self.detail, self.clocks) {
+        match (self.detail, self.has_cycles) {
             (Detail::Blocks | Detail::Elements, _) => {
                 "    offset id             address    n ended        where\n"
             }
-            (Detail::Instructions, None) => {
+            (Detail::Instructions, false) => {
                 "    offset id  where\n               address  bytes     instruction\n"
             }
-            (Detail::Instructions, Some(_)) => {
+            (Detail::Instructions, true) => {
                 "    offset id  where\n       cycle             address  bytes     instruction\n"
             }
         }
     }
 }
 
-impl<'a> Consumer for Text<'a> {
-    type State = cycles::State<'a>;
-    type Output = Line;
-
-    fn element(&self, state: &mut Self::State, line: &mut Line, at: &At<'_>, element: &Element) {
-        let stamps = state.take(self.clocks, at.source.index, element);
+impl Lines for Text {
+    fn lines(&self, line: &mut Line, at: &At<'_>, element: &Element, stamps: Option<&[Stamp]>) {
         match (element, self.detail) {
             (element, detail) if !detail.shows(element) => {}
             (Element::Block(block), detail) => {
                 head(line, at);
-                let indent = if self.clocks.is_some() { cycles::WIDTH } else { INDENT };
+                let indent = if self.has_cycles { cycles::WIDTH } else { INDENT };
                 let make = |line: &mut Line| match detail {
                     Detail::Instructions => instructions(line, at, block, indent),
                     _ => self::block(line, at, block),
@@ -95,31 +92,6 @@ impl<'a> Consumer for Text<'a> {
                 line.text("\n");
             }
         }
-    }
-
-    fn passed(&self, state: &mut Self::State, source: &Source<'_>, element: &Element) {
-        state.take(self.clocks, source.index, element);
-    }
-
-    fn end(&self, state: &mut Self::State, _line: &mut Line, at: &At<'_>, _overflowed: bool) {
-        state.end(at.source.id);
-    }
-
-    /// Cycles are summed up from the beginning.
-    fn in_order(&self) -> bool {
-        self.clocks.is_some()
-    }
-
-    fn needs_all(&self) -> bool {
-        self.clocks.is_some()
-    }
-
-    fn len(&self, line: &Line) -> usize {
-        line.bytes().len()
-    }
-
-    fn clear(&self, line: &mut Line) {
-        line.clear();
     }
 }
 

@@ -1,6 +1,5 @@
 //! `tracewright demo`: runs a program, traces it, decodes the trace and checks it against what ran.
 
-mod keep;
 mod run;
 mod story;
 
@@ -9,15 +8,11 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use clap::Args;
-use tracewright::check::{Checked, Checker, Item, Told};
-use tracewright_core::{Isa, MemorySpace};
-use tracewright_engine::{Consumer, Engine, Limits, Options, Range, Request, Tally};
-use tracewright_image::{Bytes, Image};
-use tracewright_input::{Capture, OutputFolder, Packing, RawSource};
+use tracewright::Trace;
 
-use self::run::Ran;
+use self::run::Temporary;
 use self::story::Story;
-use crate::decode::bodies::Bodies;
+use crate::decode::listing::Listing;
 use crate::decode::text::{Detail, Text};
 use crate::output::{Error, Form, Outcome, Output};
 
@@ -46,96 +41,45 @@ pub struct Opts {
 /// The program: a copy of `programs/bin/recursion.elf`, so that the package has it.
 const PROGRAM: &[u8] = include_bytes!("recursion.elf");
 const NAME: &str = "recursion.elf";
-const ISA: Isa = Isa::Rv64;
+/// The log in the capture's folder.
+const LOG: &str = "run.log";
 /// The function that is shown.
 const SHOWN: &str = "fibonacci";
 
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
-    let kept = opts.keep.as_deref().map(OutputFolder::claim).transpose()?;
-    let ran = run::run(kept.as_ref())?;
-    let image = image(&ran)?;
-    let (checked, tally, shown) = check(&ran, &image)?;
-    if let Some(folder) = kept {
-        keep::keep(folder, &ran)?;
-    }
+    let temporary = Temporary::new()?;
+    let folder = opts.keep.clone().unwrap_or_else(|| temporary.path().join("run"));
+    let ran = run::run(&temporary, &folder)?;
+    let trace = Trace::open(&folder)?;
+    let checked = trace.check(folder.join(LOG), false)?;
+    let (tally, checked) = (checked.tally, checked.value);
     let equal = checked.is_equal() && checked.equal.instructions == ran.instructions;
     let story = Story { ran: &ran, tally: &tally, checked: &checked, equal, kept: opts.keep.as_deref() };
     let mut out = Output::stdout(Form::json_if(opts.json));
     if opts.json {
         out.write_all(story.json().as_bytes())?;
     } else {
-        let snippet = shown.map(|offset| snippet(&ran, &image, offset)).transpose()?;
-        out.write_all(story.text(snippet.as_deref()).as_bytes())?;
+        out.write_all(story.text(&snippet(trace)?).as_bytes())?;
     }
     out.flush()?;
     Ok(Outcome::from_errors(u64::from(!equal)))
 }
 
-/// The program, and what was executed besides.
-fn image(ran: &Ran) -> Result<Image, Error> {
-    let mut builder = Image::builder();
-    let failed = |error: &dyn std::fmt::Display| Error::Message(format!("{NAME}: {error}"));
-    builder
-        .elf(NAME, Bytes::new(PROGRAM.to_vec()), None, MemorySpace::ANY)
-        .map_err(|error| failed(&error))?;
-    for (address, code) in &ran.code {
-        let code = Bytes::new(code.clone());
-        builder.raw("code", code, *address, MemorySpace::ANY).map_err(|error| failed(&error))?;
-    }
-    Ok(builder.build())
-}
-
-/// Decodes the trace and compares what it tells with what ran. Also returns where in it the function begins that is shown.
-fn check(ran: &Ran, image: &Image) -> Result<(Checked, Tally, Option<u64>), Error> {
-    let mut checker = Checker::of_bytes(ran.log.clone(), image, ISA);
-    let records = checker.records();
-    let mut shown = None;
-    let begins = |told: &&Told| {
-        matches!(told.item, Item::Run(run) if image.symbols().symbol(run.start, MemorySpace::ANY)
-            .is_some_and(|symbol| symbol.start == run.start && symbol.name == SHOWN))
+/// What the packet with the first call of the function tells, instruction by instruction.
+fn snippet(trace: Trace) -> Result<String, Error> {
+    let begins = |start, space| {
+        let symbol = trace.image().symbols().symbol(start, space);
+        symbol.is_some_and(|symbol| symbol.start == start && symbol.name == SHOWN)
     };
-    let tally = decode(ran, image, &records, Range::ALL, |records, range| {
-        let records = &records[range];
-        shown = shown.or_else(|| records.iter().find(begins).map(|told| told.offset));
-        checker.take(records)
-    })?;
-    Ok((checker.finish(false), tally, shown))
-}
-
-/// What the packet at this offset of the trace tells, instruction by instruction.
-fn snippet(ran: &Ran, image: &Image, offset: u64) -> Result<String, Error> {
+    let Some(shown) = trace.blocks().find(|block| begins(block.value.start, block.space)) else {
+        return Ok(String::new());
+    };
     let mut text = Vec::new();
-    let range = Range { from: offset, to: offset + 1 };
-    let lines = Text { detail: Detail::Instructions, clocks: None, bodies: Bodies::new() };
-    decode(ran, image, &lines, range, |line, range| {
+    let lines = Listing { lines: Text::new(Detail::Instructions, false), clocks: None };
+    trace.range(shown.offset..shown.offset + 1).decode_in_order(&lines, |line, range| {
         text.extend_from_slice(&line.bytes()[range]);
         ControlFlow::Continue(())
     })?;
     Ok(String::from_utf8_lossy(&text).into_owned())
-}
-
-/// Decodes the trace in memory.
-fn decode<C: Consumer>(
-    ran: &Ran,
-    image: &Image,
-    consumer: &C,
-    range: Range,
-    take: impl FnMut(&C::Output, std::ops::Range<usize>) -> ControlFlow<()> + Send,
-) -> Result<Tally, Error> {
-    let source = RawSource::Etrace(Box::new(ran.source.clone()));
-    let capture = Capture::raw("".as_ref(), Packing::Source, &[source])?;
-    let request = Request {
-        capture: &capture,
-        buffer: &capture.buffers[0],
-        bytes: Some(&ran.trace),
-        image,
-        wants: &|_| true,
-        options: &Options::default(),
-        range,
-        limits: Limits::NONE,
-        refuse_mismatch: false,
-        progress: &|_| {},
-    };
-    Ok(Engine::new(1)?.decode(&request, consumer, take)?.tally)
 }

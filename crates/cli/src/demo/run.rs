@@ -1,19 +1,16 @@
-use std::collections::HashSet;
+//! Runs the program and records it.
+
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use tracewright_capture::Pair;
-use tracewright_capture::etrace::{Finished, Settings, Traced, Tracer, executed_code};
-use tracewright_core::{Block, MemorySpace};
+use tracewright_capture::CaptureOptions;
+use tracewright_capture::protocol::Traced;
+use tracewright_capture::record::{self, Loaded, LogOutput, Outputs, RunOptions};
 use tracewright_hart::linux::{Linux, Options, Streams};
-use tracewright_hart::log::own::Writer;
-use tracewright_hart::{Hart, HartSink, Stop, Trap};
-use tracewright_image::{Bytes, Image};
-use tracewright_input::{EtraceSource, OutputFolder};
-use tracewright_isa::riscv::Xlen;
+use tracewright_hart::{Hart, Stop};
 
-use super::{ISA, NAME, PROGRAM};
+use super::{LOG, NAME, PROGRAM};
 use crate::output::Error;
 
 /// No run of the program is longer.
@@ -25,30 +22,7 @@ pub struct Ran {
     pub system_calls: u64,
     /// What the program printed.
     pub printed: String,
-    /// All that was executed, as `record --log` writes it.
-    pub log: Vec<u8>,
-    pub source: EtraceSource,
-    pub trace: Vec<u8>,
     pub traced: Traced,
-    /// Code that was executed and is not the program's: pieces with their addresses.
-    pub code: Vec<(u64, Vec<u8>)>,
-}
-
-/// Counts, and keeps each block once.
-#[derive(Default)]
-struct Watch {
-    system_calls: u64,
-    blocks: HashSet<Block>,
-}
-
-impl HartSink for Watch {
-    fn block(&mut self, block: &Block) {
-        self.blocks.insert(*block);
-    }
-
-    fn trap(&mut self, _: &Trap) {
-        self.system_calls += 1;
-    }
 }
 
 /// What the program prints.
@@ -68,58 +42,59 @@ impl Write for Printed {
     }
 }
 
-/// A folder for the program's file, removed at the end.
-struct Folder(PathBuf);
+/// A folder for files of this run, removed at the end.
+pub struct Temporary(PathBuf);
 
-impl Drop for Folder {
+impl Temporary {
+    /// Makes the folder.
+    pub fn new() -> Result<Self, Error> {
+        let folder = Self(std::env::temp_dir().join(format!("tracewright-demo-{}", std::process::id())));
+        let failed =
+            |error| Error::Message(format!("{}: cannot make this folder: {error}", folder.0.display()));
+        std::fs::create_dir(&folder.0).map_err(failed)?;
+        Ok(folder)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Temporary {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-/// Runs the program, as `record --protocol etrace` does. Its file goes to `folder`, or to one that is removed.
-pub fn run(folder: Option<&OutputFolder>) -> Result<Ran, Error> {
+/// Runs the program and records it in the folder `to`, as `record --protocol etrace` does. Its file goes to `temporary`.
+pub fn run(temporary: &Temporary, to: &Path) -> Result<Ran, Error> {
     let failed = |why: &dyn std::fmt::Display| Error::Message(format!("{NAME}: {why}"));
-    let temporary = match folder {
-        Some(_) => None,
-        None => Some(Folder(std::env::temp_dir().join(format!("tracewright-demo-{}", std::process::id())))),
-    };
-    let temporary = temporary.map(|folder| OutputFolder::claim(&folder.0).map(|claimed| (claimed, folder)));
-    let temporary = temporary.transpose()?;
-    let folder =
-        folder.or(temporary.as_ref().map(|(claimed, _)| claimed)).ok_or_else(|| failed(&"no folder"))?;
-    folder.replace(NAME, PROGRAM)?;
-    let file = folder.path().join(NAME);
+    let file = temporary.path().join(NAME);
+    std::fs::write(&file, PROGRAM).map_err(|error| failed(&error))?;
     let printed = Printed::default();
     let streams = Streams { output: Box::new(printed.clone()), ..Streams::none() };
     let options = Options { arguments: vec![NAME.into()], streams, ..Options::default() };
     let (core, machine) = Linux::load(&file, options).map_err(|error| failed(&error))?;
-    let mut hart = Hart::new(core, machine);
-    let settings = Settings::new(ISA);
-    let log = Writer::<_, false, false>::new(Vec::new(), Xlen::Rv64).map_err(|error| failed(&error))?;
-    let mut sink = Pair(Watch::default(), Pair(log, Tracer::new(&settings, Vec::new())));
-    let stop = hart.run(LIMIT, &mut sink);
-    if stop != (Stop::Exit { status: 0 }) {
-        return Err(failed(&format!("did not run to its end: {stop:?}")));
+    let loaded = Loaded::Linux(Box::new(Hart::new(core, machine)));
+    let log = Some(LogOutput { path: to.join(LOG), has_all: false });
+    let options = RunOptions {
+        limit: LIMIT,
+        outputs: Outputs { log, ..Outputs::default() },
+        capture: Some(CaptureOptions::new(to)),
+        ..RunOptions::new(&file)
+    };
+    let ran = record::run(loaded, options, &mut |_| {}, &mut Vec::new())?;
+    match (ran.failed, ran.stop, ran.traced) {
+        (None, Stop::Exit { status: 0 }, Some(traced)) => {
+            let printed = printed.0.lock().map(|printed| String::from_utf8_lossy(&printed).into_owned());
+            Ok(Ran {
+                instructions: ran.counts.instructions,
+                system_calls: ran.counts.system_calls,
+                printed: printed.unwrap_or_default(),
+                traced,
+            })
+        }
+        (Some(error), ..) => Err(error.into()),
+        (_, stop, _) => Err(failed(&format!("did not run to its end: {stop:?}"))),
     }
-    let Pair(Watch { system_calls, blocks }, Pair(log, tracer)) = sink;
-    let log = log.finish().map_err(|error| failed(&error))?;
-    let Finished { to: trace, traced, .. } = tracer.finish().map_err(|error| failed(&error))?;
-    let mut builder = Image::builder();
-    builder
-        .elf(NAME, Bytes::new(PROGRAM.to_vec()), None, MemorySpace::ANY)
-        .map_err(|error| failed(&error))?;
-    let code =
-        executed_code(blocks.iter(), &builder.build(), |address| hart.core.memory.peek::<2>(address)).pieces;
-    let printed = printed.0.lock().map(|printed| String::from_utf8_lossy(&printed).into_owned());
-    Ok(Ran {
-        instructions: hart.core.instret,
-        system_calls,
-        printed: printed.unwrap_or_default(),
-        log,
-        source: settings.source,
-        trace,
-        traced,
-        code,
-    })
 }

@@ -24,11 +24,11 @@ pub struct Story<'a> {
 
 impl Story<'_> {
     fn bits(&self) -> f64 {
-        8.0 * self.ran.trace.len() as f64 / self.ran.instructions.max(1) as f64
+        8.0 * self.ran.traced.bytes as f64 / self.ran.instructions.max(1) as f64
     }
 
     /// For people.
-    pub fn text(&self, snippet: Option<&str>) -> String {
+    pub fn text(&self, snippet: &str) -> String {
         let Self { ran, tally, checked, .. } = *self;
         let mut text = format!("{NAME}: Ackermann, Fibonacci and the eight queens, on a RISC-V hart.\n\n");
         for line in ran.printed.lines() {
@@ -37,11 +37,7 @@ impl Story<'_> {
         let result = if self.equal { "all are the same" } else { "the rest is not the same" };
         let rows = [
             ("ran", ran.instructions, format!("instructions, {} system calls", ran.system_calls)),
-            (
-                "traced",
-                ran.trace.len() as u64,
-                format!("bytes of E-Trace, {:.3} bits an instruction", self.bits()),
-            ),
+            ("traced", ran.traced.bytes, format!("bytes of E-Trace, {:.3} bits an instruction", self.bits())),
             ("decoded", tally.instructions, "instructions, from the trace and the ELF file alone".into()),
             ("compared", checked.equal.instructions, format!("instructions with what ran: {result}")),
         ];
@@ -53,7 +49,7 @@ impl Story<'_> {
         if !self.equal {
             return text + &checked.text();
         }
-        if let Some(snippet) = snippet {
+        if !snippet.is_empty() {
             text += &format!("The first call of {SHOWN}, as decode --instructions shows it:\n\n");
             text += &shorten(snippet);
             text += "\n";
@@ -82,7 +78,7 @@ impl Story<'_> {
         let Self { ran, tally, checked, equal, kept } = self;
         let object = json!({
             "program": NAME, "instructions": ran.instructions, "system_calls": ran.system_calls,
-            "trace_bytes": ran.trace.len(), "packets": ran.traced.packets,
+            "trace_bytes": ran.traced.bytes, "packets": ran.traced.packets,
             "bits_per_instruction": (1000.0 * self.bits()).round() / 1000.0,
             "decoded_instructions": tally.instructions, "compared_instructions": checked.equal.instructions,
             "equal": equal, "kept": kept.map(|dir| dir.display().to_string()),

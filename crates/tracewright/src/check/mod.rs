@@ -16,7 +16,7 @@ use tracewright_capture::StopFlag;
 use tracewright_capture::log::{Log, bits};
 use tracewright_core::{Element, Isa};
 use tracewright_engine::{At, Consumer};
-use tracewright_hart::log::{Kind, own};
+use tracewright_hart::log::Kind;
 use tracewright_image::Image;
 use tracewright_input::{Protocol, Source};
 use tracewright_isa::riscv::{Xlen, len};
@@ -123,19 +123,6 @@ impl<'a> Checker<'a> {
             log.read(xlen, &shared, items).1.map(|error| error.to_string())
         });
         Ok(Self::new(expected, traps, image, isa))
-    }
-
-    /// Compares with a log of our own machine that is in memory.
-    pub fn of_bytes(log: Vec<u8>, image: &'a Image, isa: Isa) -> Self {
-        let knows = Knows { values: true, interrupts: true, context: u32::MAX.into(), data: false };
-        let expected = Expected::new(knows, move |mut items| {
-            let mut reader = match own::Reader::new(&log[..]) {
-                Ok(reader) => reader,
-                Err(error) => return Some(error.to_string()),
-            };
-            reader.read(&mut items).err().map(|error| error.to_string())
-        });
-        Self::new(expected, Traps::All, image, isa)
     }
 
     fn new(expected: Expected, traps: Traps, image: &'a Image, isa: Isa) -> Self {
