@@ -11,7 +11,8 @@ use tracewright_input::etrace::handler_named;
 use tracewright_input::folder::CAPTURE_FILE;
 use tracewright_input::{Buffer, Capture, ImageFile, Packing, Problem, RawSource, Source, perf};
 
-use crate::output::Error;
+use crate::images;
+use crate::output::{Error, Needs, Outcome, report_problems};
 use crate::profile::open::is_profile;
 
 /// Which capture.
@@ -127,7 +128,7 @@ impl CaptureArgs {
 }
 
 /// The program that was traced.
-#[derive(Args, Default)]
+#[derive(Args, Clone, Default)]
 pub struct ProgramArgs {
     /// A program file that ran, ELF or raw, and the address it was loaded at, in hexadecimal (repeat for more). Of two at one
     /// address, and before the capture's own memory images, the first counts.
@@ -154,9 +155,14 @@ impl ProgramArgs {
         handlers
     }
 
-    /// Returns the program that ran, and what is wrong with it.
-    pub fn image(&self, capture: &Capture) -> (Image, Vec<Problem>) {
-        capture.image_of(&self.images, self.accept_mismatch)
+    /// Opens a capture and the program that ran, and reports what is wrong with them.
+    pub fn open(&self, capture: &CaptureArgs) -> Result<(Capture, Image, Outcome), Error> {
+        let capture = capture.open()?;
+        let (image, problems) = capture.image_of(&self.images, self.accept_mismatch);
+        let outcome = report_problems(&capture.problems, Needs::All);
+        let outcome = outcome.and(report_problems(&problems, Needs::All));
+        images::report_remarks(&image, &self.images);
+        Ok((capture, image, outcome))
     }
 }
 
@@ -190,7 +196,7 @@ impl LimitArgs {
 }
 
 /// Which part of a capture's trace.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct SelectArgs {
     /// Only the source with this trace ID (repeat for more).
     #[arg(long = "id", value_name = "N", value_parser = source_number)]

@@ -8,8 +8,8 @@ use serde_json::json;
 use tracewright::profile::Outside;
 use tracewright_profile::{Profile, store};
 
-use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
-use crate::filter::{FilterArgs, reasons};
+use crate::args::CaptureArgs;
+use crate::filter::{PartArgs, reasons};
 use crate::funnel::{self, Left};
 use crate::output::{Error, Form, Outcome, Output, report, write};
 use crate::profile::open::{Counted, is_profile, read};
@@ -32,13 +32,7 @@ pub struct Opts {
     more: Vec<PathBuf>,
 
     #[command(flatten)]
-    select: SelectArgs,
-
-    #[command(flatten)]
-    program: ProgramArgs,
-
-    #[command(flatten)]
-    filter: FilterArgs,
+    part: PartArgs,
 
     /// Where to; - is standard output.
     #[arg(short, long, value_name = "FILE")]
@@ -47,10 +41,6 @@ pub struct Opts {
     /// What it came to as a JSON object on standard output.
     #[arg(long)]
     json: bool,
-
-    /// How many threads; 0: one for each core.
-    #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=256))]
-    jobs: u16,
 }
 
 /// Runs the verb.
@@ -61,7 +51,9 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let output = Output::open_whole(&opts.output, Form::Binary)?;
     let paths: Vec<_> = std::iter::once(&opts.capture.capture).chain(&opts.more).collect();
     // Those that need no binaries are read side by side.
-    let is_all = !opts.filter.any_places() && opts.filter.range().is_all() && opts.filter.window()?.is_all();
+    let is_all = !opts.part.filter.any_places()
+        && opts.part.filter.range().is_all()
+        && opts.part.filter.window()?.is_all();
     let is_plain = |path: &PathBuf| is_profile(path) && is_all;
     let (plain, others): (Vec<_>, Vec<_>) = paths.iter().copied().partition(|path| is_plain(path));
     let sum = |one: Profile, other: Profile| {
@@ -79,8 +71,8 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             // It is meant for those that are.
             capture.symfs.clear();
         }
-        let mut counted = Counted::open(&capture, &opts.select, &opts.program, &opts.filter, opts.jobs)?;
-        opts.filter.apply(&mut counted.profile, &counted.program)?;
+        let mut counted = Counted::open(&capture, &opts.part)?;
+        opts.part.filter.apply(&mut counted.profile, &counted.program)?;
         outcome = outcome.and(counted.outcome);
         outside += counted.outside;
         profile.merge(&counted.profile);
@@ -108,7 +100,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         });
         write("-".as_ref(), Form::Json, format!("{object}\n").as_bytes(), false)?;
     }
-    let left = Left { known: &reasons(outside), rest: opts.filter.left_out(funnel::FILTERED) };
+    let left = Left { known: &reasons(outside), rest: opts.part.filter.left_out(funnel::FILTERED) };
     funnel::report_sums(&profile.funnel, &left);
     let outcome = outcome.and(funnel::outcome(&profile.funnel));
     Ok(outcome.and(Outcome::from_errors(is_empty.into())))

@@ -1,5 +1,6 @@
 //! Retirement logs: what tracewright's plugin for QEMU writes.
 
+mod counts;
 mod programs;
 
 use std::collections::HashMap;
@@ -11,6 +12,7 @@ use tracewright_input::{Mapping, Process};
 use tracewright_qemu::format::{Header, MAGIC, Off};
 use tracewright_qemu::read::{Definitions, Log, Map, Translation};
 
+pub use self::counts::{LogCounts, ThreadCounts};
 pub use self::programs::{programs, symbols};
 use crate::error::LogProblem;
 use crate::{Error, Remark};

@@ -8,10 +8,8 @@ use tracewright_image::Image;
 use tracewright_profile::{Cost, Profile};
 
 use super::function::Function;
-use crate::args::{ProgramArgs, SelectArgs};
 use crate::clocks::report_ends;
-use crate::decode::Within;
-use crate::filter::FilterArgs;
+use crate::filter::PartArgs;
 use crate::output::Error;
 use crate::profile::open::Decoded;
 use tracewright::{SourceStalls, StallMeter};
@@ -21,17 +19,12 @@ pub struct Cycles(Vec<(u64, MemorySpace, Cost)>);
 
 impl Cycles {
     /// Decodes the capture again, with its clocks. Returns the cycles, and the number of errors that the first pass did not have.
-    pub fn gather(
-        decoded: &Decoded,
-        (select, program): (&SelectArgs, &ProgramArgs),
-        filter: &FilterArgs,
-    ) -> Result<(Self, u64), Error> {
+    pub fn gather(decoded: &Decoded, part: &PartArgs) -> Result<(Self, u64), Error> {
         let Decoded { capture, image, .. } = decoded;
-        let window = filter.window()?;
+        let window = part.filter.window()?;
         // What is wrong with the trace was said the first time.
         let meter = StallMeter { clocks: decoded.clocks(), window: &window };
-        let (asked, extent) = ((select, program), filter.extent());
-        let within = Within { capture, image, asked, extent, jobs: 1, again: true };
+        let within = part.again(capture, image);
         // With a time that is asked for, the clock was read before.
         let ends = |sources: &Vec<SourceStalls>| {
             if window.is_all() {

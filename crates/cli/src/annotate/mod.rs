@@ -15,9 +15,9 @@ use tracewright_profile::coverage::Ran;
 use self::cycles::Cycles;
 use self::function::Function;
 use self::sources::Sources;
-use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
+use crate::args::CaptureArgs;
 use crate::clocks;
-use crate::filter::{FilterArgs, reasons};
+use crate::filter::{PartArgs, reasons};
 use crate::funnel::{self, Left};
 use crate::images;
 use crate::output::{Error, Form, Outcome, report, write};
@@ -42,17 +42,7 @@ pub struct Opts {
     function: String,
 
     #[command(flatten)]
-    select: SelectArgs,
-
-    #[command(flatten)]
-    program: ProgramArgs,
-
-    #[command(flatten)]
-    filter: FilterArgs,
-
-    /// How many threads; 0: one for each core.
-    #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=256))]
-    jobs: u16,
+    part: PartArgs,
 
     /// Show source files from below this folder, found by the path they were compiled at, or by the end of it (FOLDER/src/main.c,
     /// FOLDER/main.c; repeat for more). Source files in the capture folder are shown without it.
@@ -72,8 +62,8 @@ pub struct Opts {
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let folders = sources::folders(&opts.folders)?;
     let Counted { mut profile, program, mut outcome, decoded, outside } =
-        Counted::open(&opts.capture, &opts.select, &opts.program, &opts.filter, opts.jobs)?;
-    let places = opts.filter.places(&profile, &[&program])?;
+        Counted::open(&opts.capture, &opts.part)?;
+    let places = opts.part.filter.places(&profile, &[&program])?;
     let programs = [program];
     let (ran, _) = Ran::of_all(&profile, &programs);
     let [program] = &programs;
@@ -108,7 +98,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         }
     };
     write("-".as_ref(), Form::json_if(opts.json), text.as_bytes(), functions.is_empty())?;
-    let rest = opts.filter.left_out("of other functions");
+    let rest = opts.part.filter.left_out("of other functions");
     funnel::report_sums(&profile.funnel, &Left { known: &reasons(outside), rest });
     let outcome = outcome.and(images::report_left_out(program.image()));
     Ok(outcome.and(Outcome::from_errors((profile.funnel.in_output == 0).into())))
@@ -125,8 +115,7 @@ fn put_cycles(
     if !clocks.any() {
         return Ok(clocks::outcome(clocks));
     }
-    let asked = (&opts.select, &opts.program);
-    let (cycles, errors) = Cycles::gather(decoded, asked, &opts.filter)?;
+    let (cycles, errors) = Cycles::gather(decoded, &opts.part)?;
     functions.iter_mut().for_each(|function| cycles.put(function, profile, &decoded.image));
     Ok(clocks::outcome(clocks).and(Outcome::from_errors(errors)))
 }

@@ -12,8 +12,8 @@ use tracewright::profile::Outside;
 use tracewright_profile::coverage::{Coverage, Part, Wanted};
 use tracewright_profile::{Profile, Program, export};
 
-use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
-use crate::filter::{FilterArgs, reasons};
+use crate::args::CaptureArgs;
+use crate::filter::{PartArgs, reasons};
 use crate::funnel::{self, Left};
 use crate::images;
 use crate::output::{Error, Form, Outcome, Output, report, write};
@@ -41,22 +41,12 @@ pub struct Opts {
     #[arg(value_name = "CAPTURE")]
     more: Vec<PathBuf>,
 
-    #[command(flatten)]
-    select: SelectArgs,
-
-    #[command(flatten)]
-    program: ProgramArgs,
-
     /// Only source files (or binaries) whose path has this in it (repeat for more).
     #[arg(long = "file", value_name = "TEXT")]
     files: Vec<String>,
 
     #[command(flatten)]
-    filter: FilterArgs,
-
-    /// How many threads; 0: one for each core.
-    #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=256))]
-    jobs: u16,
+    part: PartArgs,
 
     /// List the lines, branches and functions that never ran.
     #[arg(long)]
@@ -94,7 +84,7 @@ pub struct Opts {
 impl Opts {
     /// Whether only a part of the programs is asked for.
     fn is_part(&self) -> bool {
-        !self.files.is_empty() || self.filter.any_places()
+        !self.files.is_empty() || self.part.filter.any_places()
     }
 }
 
@@ -105,8 +95,8 @@ const TOO_LITTLE: u8 = 3;
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let lcov = opts.lcov.as_ref().map(|path| Output::open_whole(path, Form::Text)).transpose()?;
     let (mut profile, programs, mut outcome, outside) = gather(opts)?;
-    let places = opts.filter.places_of_any_function(&profile, &programs.iter().collect::<Vec<_>>())?;
-    let wanted = Wanted { files: opts.files.clone(), places, functions: opts.filter.functions.clone() };
+    let places = opts.part.filter.places_of_any_function(&profile, &programs.iter().collect::<Vec<_>>())?;
+    let wanted = Wanted { files: opts.files.clone(), places, functions: opts.part.filter.functions.clone() };
     let coverage = Coverage::new(&profile, &programs, &wanted);
     profile.funnel.in_output = coverage.executed;
     if coverage.functions.is_empty() || coverage.executed == 0 {
@@ -144,7 +134,7 @@ fn gather(opts: &Opts) -> Result<(Profile, Vec<Program>, Outcome, Outside), Erro
     let (mut outcome, mut outside) = (Outcome::Good, Outside::default());
     for path in std::iter::once(&opts.capture.capture).chain(&opts.more) {
         let capture = opts.capture.of(path);
-        let counted = Counted::open(&capture, &opts.select, &opts.program, &opts.filter, opts.jobs)?;
+        let counted = Counted::open(&capture, &opts.part)?;
         outcome = outcome.and(counted.outcome);
         outside += counted.outside;
         let binaries = &counted.profile.binaries;

@@ -160,13 +160,13 @@ pub fn offset(text: &str) -> Result<u64, String> {
 
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
-    let capture = opts.capture.open()?;
-    let (image, problems) =
-        if opts.no_image { (Image::builder().build(), Vec::new()) } else { opts.program.image(&capture) };
-    let needs = if opts.no_image { Needs::Trace } else { Needs::All };
-    let mut outcome = report_problems(&capture.problems, needs);
-    outcome = outcome.and(report_problems(&problems, needs));
-    images::report_remarks(&image, &opts.program.images);
+    let (capture, image, mut outcome) = if opts.no_image {
+        let capture = opts.capture.open()?;
+        let outcome = report_problems(&capture.problems, Needs::Trace);
+        (capture, Image::builder().build(), outcome)
+    } else {
+        opts.program.open(&opts.capture)?
+    };
     let image = Arc::new(image);
     let opencsd = opts.style == Some(Style::Opencsd);
     let clocks = (opts.instructions && !opencsd).then(|| clocks::open(&capture)).filter(Clocks::any);

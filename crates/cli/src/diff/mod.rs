@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use tracewright_profile::diff::{Diff, Side};
 
-use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
-use crate::filter::{FilterArgs, reasons};
+use crate::args::CaptureArgs;
+use crate::filter::{PartArgs, reasons};
 use crate::funnel::{self, Left};
 use crate::images;
 use crate::output::{Error, Form, Outcome, report, say, write};
@@ -33,13 +33,7 @@ pub struct Opts {
     other: PathBuf,
 
     #[command(flatten)]
-    select: SelectArgs,
-
-    #[command(flatten)]
-    program: ProgramArgs,
-
-    #[command(flatten)]
-    filter: FilterArgs,
+    part: PartArgs,
 
     /// How many functions and branches at most.
     #[arg(long, value_name = "N", default_value_t = 20)]
@@ -52,10 +46,6 @@ pub struct Opts {
     /// Comma-separated values: a row for each function and for each branch.
     #[arg(long, conflicts_with = "json")]
     csv: bool,
-
-    /// How many threads; 0: one for each core.
-    #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=256))]
-    jobs: u16,
 }
 
 /// Runs the verb.
@@ -66,8 +56,8 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             // It is meant for the other.
             capture.symfs.clear();
         }
-        let mut counted = Counted::open(&capture, &opts.select, &opts.program, &opts.filter, opts.jobs)?;
-        opts.filter.apply(&mut counted.profile, &counted.program)?;
+        let mut counted = Counted::open(&capture, &opts.part)?;
+        opts.part.filter.apply(&mut counted.profile, &counted.program)?;
         Ok(counted)
     };
     let paths = [opts.capture.capture.as_path(), &opts.other];
@@ -85,7 +75,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     for (name, of) in names.iter().zip(&both) {
         say("");
         report(name);
-        let left = Left { known: &reasons(of.outside), rest: opts.filter.left_out(funnel::FILTERED) };
+        let left = Left { known: &reasons(of.outside), rest: opts.part.filter.left_out(funnel::FILTERED) };
         funnel::report_all(&of.profile, &of.program, &left);
     }
     let left_out = both.each_ref().map(|of| images::report_left_out(of.program.image()));

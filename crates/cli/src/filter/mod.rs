@@ -5,17 +5,48 @@ mod time;
 
 use clap::Args;
 use tracewright_engine::{Limits, Range};
+use tracewright_image::Image;
 use tracewright_input::Capture;
 use tracewright_profile::{PlaceFilter, Profile, Program, Window};
 
 pub use self::places::{binaries, is_called};
 pub use self::time::reasons;
-use crate::args::{LimitArgs, SelectArgs};
+use crate::args::{LimitArgs, ProgramArgs, SelectArgs};
 use tracewright::Clocks;
 
 use crate::clocks;
-use crate::decode::offset;
+use crate::decode::{Within, offset};
 use crate::output::Error;
+
+/// Which part of a capture is counted, and with which program: options of all verbs that count.
+#[derive(Args, Clone)]
+pub struct PartArgs {
+    #[command(flatten)]
+    pub select: SelectArgs,
+
+    #[command(flatten)]
+    pub program: ProgramArgs,
+
+    #[command(flatten)]
+    pub filter: FilterArgs,
+
+    /// How many threads; 0: one for each core.
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=256))]
+    pub jobs: u16,
+}
+
+impl PartArgs {
+    /// Returns the part of a capture, to be decoded.
+    pub fn within<'a>(&'a self, capture: &'a Capture, image: &'a Image) -> Within<'a> {
+        let (asked, extent) = ((&self.select, &self.program), self.filter.extent());
+        Within { capture, image, asked, extent, jobs: self.jobs.into(), again: false }
+    }
+
+    /// Returns the part of a capture that was decoded before, to be decoded again in order.
+    pub fn again<'a>(&'a self, capture: &'a Capture, image: &'a Image) -> Within<'a> {
+        Within { jobs: 1, again: true, ..self.within(capture, image) }
+    }
+}
 
 /// Which part of what ran.
 #[derive(Args, Clone, Debug, Default)]

@@ -26,7 +26,7 @@ pub fn is_one(path: &Path) -> bool {
 
 /// What ran, and the programs.
 pub fn load(opts: &Opts) -> Result<Counted, Error> {
-    no_trace(&opts.capture, &opts.select, &opts.filter, "a branch list")?;
+    no_trace(&opts.capture, &opts.part, "a branch list")?;
     let path = &opts.capture.capture;
     let wrong = |message: String| Error::Message(format!("{}: {message}", path.display()));
     let bytes = match perf::branch_list(path) {
@@ -109,7 +109,7 @@ fn program(opts: &Opts, listed: &Listed) -> Result<(Found, Isa), String> {
         let is_vmlinux = || name.is_some_and(|name| name.to_string_lossy().starts_with("vmlinux"));
         name == Path::new(&listed.path).file_name() || is_kernel && is_vmlinux()
     };
-    let Found { path, bytes, debug } = match opts.program.images.iter().find(is_it) {
+    let Found { path, bytes, debug } = match opts.part.program.images.iter().find(is_it) {
         Some(image) => {
             let bytes = map_file(&image.path).map_err(|problem| problem.message)?;
             Found { path: image.path.clone(), bytes, debug: None }

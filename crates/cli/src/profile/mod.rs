@@ -17,10 +17,9 @@ use tracewright_profile::{Binary, Functions, Graph, PlaceFilter, Profile, Progra
 
 use self::csv::Rows;
 use self::open::{Counted, Decoded};
-use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
+use crate::args::CaptureArgs;
 use crate::clocks::{self, report_ends};
-use crate::decode::Within;
-use crate::filter::{FilterArgs, reasons};
+use crate::filter::{PartArgs, reasons};
 use crate::funnel::{self, Left};
 use crate::images;
 use crate::output::{Error, Form, Outcome, Output};
@@ -52,13 +51,7 @@ pub struct Opts {
     capture: CaptureArgs,
 
     #[command(flatten)]
-    select: SelectArgs,
-
-    #[command(flatten)]
-    program: ProgramArgs,
-
-    #[command(flatten)]
-    filter: FilterArgs,
+    part: PartArgs,
 
     /// What is written.
     #[arg(long, value_enum, default_value_t = Format::Table)]
@@ -94,10 +87,6 @@ pub struct Opts {
     /// Where to; - is standard output.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-
-    /// How many threads; 0: one for each core.
-    #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=256))]
-    jobs: u16,
 }
 
 /// What is written.
@@ -231,11 +220,11 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let counted = if branch_list::is_one(&opts.capture.capture) {
         branch_list::load(opts)?
     } else {
-        Counted::open(&opts.capture, &opts.select, &opts.program, &opts.filter, opts.jobs)?
+        Counted::open(&opts.capture, &opts.part)?
     };
     let Counted { mut profile, program, mut outcome, decoded, outside } = counted;
     let is_whole = decoded.is_some() || profile.instructions() == profile.funnel.instructions;
-    let places = opts.filter.places(&profile, &[&program])?;
+    let places = opts.part.filter.places(&profile, &[&program])?;
     // The table shows rows that are there as they are without a filter: what they call, and what is around them, counts.
     if let Some(places) = places.as_ref().filter(|_| !opts.is_table()) {
         profile.retain(|place| places.has(place));
@@ -272,7 +261,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let is_empty = profile.funnel.in_output == 0 || opts.format.says_nothing(&bytes);
     output.write_whole(&bytes, is_empty)?;
     let otherwise = if is_whole { opts.format.cannot() } else { funnel::FILTERED };
-    let left = Left { known: &reasons(outside), rest: opts.filter.left_out(otherwise) };
+    let left = Left { known: &reasons(outside), rest: opts.part.filter.left_out(otherwise) };
     funnel::report_all(&profile, &program, &left);
     let outcome = outcome.and(images::report_left_out(program.image()));
     Ok(outcome.and(Outcome::from_errors(is_empty.into())))
@@ -300,13 +289,12 @@ fn in_order(
 ) -> Result<Followed, Error> {
     let clocks = decoded.clocks();
     *outcome = outcome.and(clocks::outcome(clocks));
-    let window = opts.filter.window()?;
+    let window = opts.part.filter.window()?;
     let only = Only { window: &window, places };
     let ordered = Follower::new(clocks, program, graph, opts.paths.map(usize::from), only);
     // What is wrong was counted when it was decoded first.
     let Decoded { capture, image, .. } = decoded;
-    let (asked, extent) = ((&opts.select, &opts.program), opts.filter.extent());
-    let within = Within { capture, image, asked, extent, jobs: 1, again: true };
+    let within = opts.part.again(capture, image);
     // With a time that is asked for, the clock was read before.
     let report = |sources: &Vec<_>| {
         if window.is_all() {

@@ -11,12 +11,11 @@ use tracewright_profile::{Binary, Profile, Program, store};
 
 use tracewright::profile::{BlockCounter, Outside, WindowCounter, attribute, fill, in_binaries};
 
-use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
+use crate::args::CaptureArgs;
 use crate::clocks::{self, report_ends};
-use crate::decode::Within;
-use crate::filter::FilterArgs;
-use crate::output::{Error, Needs, Outcome, report, report_problems};
-use crate::{funnel, images};
+use crate::filter::PartArgs;
+use crate::funnel;
+use crate::output::{Error, Outcome, report};
 use tracewright::Clocks;
 
 /// A profile, and the binaries of it that are here.
@@ -50,31 +49,15 @@ const MOST_NAMED: usize = 5;
 
 impl Counted {
     /// Opens what is given as CAPTURE, and counts what is in the part and in the time of it that `filter` asks for.
-    pub fn open(
-        capture: &CaptureArgs,
-        select: &SelectArgs,
-        program: &ProgramArgs,
-        filter: &FilterArgs,
-        jobs: u16,
-    ) -> Result<Self, Error> {
+    pub fn open(capture: &CaptureArgs, part: &PartArgs) -> Result<Self, Error> {
+        let PartArgs { select, program, filter, .. } = part;
         let (extent, window) = (filter.extent(), filter.window()?);
         if is_profile(&capture.capture) {
-            no_trace(capture, select, filter, "a profile")?;
+            no_trace(capture, part, "a profile")?;
             return Self::read(capture, &program.images);
         }
-        let opened = capture.open()?;
-        let (image, problems) = program.image(&opened);
-        let outcome = report_problems(&opened.problems, Needs::All);
-        let mut outcome = outcome.and(report_problems(&problems, Needs::All));
-        images::report_remarks(&image, &program.images);
-        let within = Within {
-            capture: &opened,
-            image: &image,
-            asked: (select, program),
-            extent,
-            jobs: jobs.into(),
-            again: false,
-        };
+        let (opened, image, mut outcome) = program.open(capture)?;
+        let within = part.within(&opened, &image);
         // By node, instructions are not counted in order, and where branches went is counted of all that is decoded.
         let in_order =
             !window.is_all() || !extent.0.is_all() || extent.1.instructions != Limits::NONE.instructions;
@@ -125,8 +108,7 @@ impl Counted {
 /// Refuses options that are about trace, for a file without any.
 pub fn no_trace(
     capture: &CaptureArgs,
-    select: &SelectArgs,
-    filter: &FilterArgs,
+    PartArgs { select, filter, .. }: &PartArgs,
     what: &str,
 ) -> Result<(), Error> {
     let option = [

@@ -17,7 +17,7 @@ use crate::args::{CaptureArgs, LimitArgs, ProgramArgs, SelectArgs};
 use crate::clocks::{self, report_ends};
 use crate::decode::Within;
 use crate::images;
-use crate::output::{Error, Form, Needs, Outcome, printable_path, report, report_problems, write};
+use crate::output::{Error, Form, Outcome, printable_path, report, write};
 
 /// Show where the cycles went, and what waited.
 ///
@@ -92,11 +92,7 @@ enum Sort {
 
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
-    let capture = opts.capture.open()?;
-    let (image, problems) = opts.program.image(&capture);
-    let mut outcome = report_problems(&capture.problems, Needs::All);
-    outcome = outcome.and(report_problems(&problems, Needs::All));
-    images::report_remarks(&image, &opts.program.images);
+    let (capture, image, mut outcome) = opts.program.open(&opts.capture)?;
     let clocks = clocks::find(&capture)?;
     outcome = outcome.and(clocks::outcome(&clocks));
     let wanted =

@@ -10,10 +10,9 @@ use tracewright_core::text::Printable;
 use tracewright_profile::Kind;
 use tracewright_profile::slices::{Limits, Shown};
 
-use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
+use crate::args::CaptureArgs;
 use crate::clocks::{self, report_ends};
-use crate::decode::Within;
-use crate::filter::{FilterArgs, reasons};
+use crate::filter::{FilterArgs, PartArgs, reasons};
 use crate::funnel::{self, Left};
 use crate::output::{Error, Form, Outcome, Output, report, report_unwritten};
 use crate::profile::open::{Counted, Decoded, is_profile};
@@ -39,17 +38,7 @@ pub struct Opts {
     capture: CaptureArgs,
 
     #[command(flatten)]
-    select: SelectArgs,
-
-    #[command(flatten)]
-    program: ProgramArgs,
-
-    #[command(flatten)]
-    filter: FilterArgs,
-
-    /// How many threads count what ran; 0: one for each core.
-    #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=256))]
-    jobs: u16,
+    part: PartArgs,
 
     /// The file to write; - is standard output.
     #[arg(short, long, value_name = "FILE")]
@@ -89,7 +78,7 @@ pub enum Format {
 
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
-    opts.filter.window()?;
+    opts.part.filter.window()?;
     if is_profile(&opts.capture.capture) {
         let path = opts.capture.capture.display();
         return Err(Error::Message(format!("{path} is a profile: it does not tell when things ran")));
@@ -101,19 +90,19 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         to_cycle: None,
         from_time: None,
         to_time: None,
-        ..opts.filter.clone()
+        ..opts.part.filter.clone()
     };
     let Counted { mut profile, program, mut outcome, decoded, .. } =
-        Counted::open(&opts.capture, &opts.select, &opts.program, &no_time, opts.jobs)?;
+        Counted::open(&opts.capture, &PartArgs { filter: no_time, ..opts.part.clone() })?;
     let Some(Decoded { capture, image, .. }) = decoded else { return Ok(outcome) };
-    let places = opts.filter.places(&profile, &[&program])?;
+    let places = opts.part.filter.places(&profile, &[&program])?;
     let only = places.map(|places| places.functions_of(&profile, &program));
-    let clocks = opts.filter.clocks(&capture)?;
+    let clocks = opts.part.filter.clocks(&capture)?;
     outcome = outcome.and(clocks::outcome(&clocks));
     // Instructions are counted where nothing tells cycles; but nothing stands for timestamps.
-    let stamped = FilterArgs { from_cycle: None, to_cycle: None, ..opts.filter.clone() };
-    let times = stamped.window_of(&capture, &opts.select, &clocks)?.times;
-    let cycles = opts.filter.window()?.cycles.unwrap_or(0..u64::MAX);
+    let stamped = FilterArgs { from_cycle: None, to_cycle: None, ..opts.part.filter.clone() };
+    let times = stamped.window_of(&capture, &opts.part.select, &clocks)?.times;
+    let cycles = opts.part.filter.window()?.cycles.unwrap_or(0..u64::MAX);
     let limits = Limits { from: cycles.start, to: cycles.end, shortest: opts.min, most: opts.most };
     let names: Vec<_> = capture.sources.iter().map(|source| Printable(&source.name).to_string()).collect();
     let units = (0..names.len()).map(|index| match clocks.kind(index).filter(|_| !opts.instructions) {
@@ -129,8 +118,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     };
     let slices = SliceWriter::new(&clocks, (limits, times), &names, &units, only.as_ref(), viewer);
     // What is wrong was said when it was counted.
-    let (asked, extent) = ((&opts.select, &opts.program), opts.filter.extent());
-    let within = Within { capture: &capture, image: &image, asked, extent, jobs: 1, again: true };
+    let within = opts.part.again(&capture, &image);
     let ends = |done: &Vec<SourceSlices>| report_ends(done.iter().filter_map(|source| source.end));
     let (done, _, _) = within.decode(&slices, ends)?;
     if slices.finish(&done, opts.output.as_os_str() == "-")? {
@@ -169,7 +157,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let mut known = reasons(outside);
     let too_short = if opts.min > 0 { "in slices that are too short (--min)" } else { "of no known time" };
     known.extend([
-        (shown.unwanted, opts.filter.left_out("of no function")),
+        (shown.unwanted, opts.part.filter.left_out("of no function")),
         (shown.short, too_short),
         (shown.cut, "after the last slice (--most)"),
     ]);
