@@ -8,8 +8,7 @@ use tracewright_etrace::ingress::{
     CType, Commit, Common, Connector, Entry, ITypeWidth, MAX_PORTS, Operation, TrapSignals,
 };
 use tracewright_etrace::packet::{self, Packet, PayloadBytes};
-use tracewright_etrace::stream::{self, Encapsulation};
-use tracewright_etrace::{Options, data};
+use tracewright_etrace::{Options, stream};
 use tracewright_isa::riscv::{IType, Xlen, decode};
 use tracewright_testkit::Rng;
 use tracewright_testkit::etrace::{any_options, any_params};
@@ -27,15 +26,9 @@ fn any_encoder(rng: &mut Rng) -> Config {
     let port = rng.one_in(3).then(|| {
         let rate = Rate::new(1 + rng.below(24) as u32, 1 + rng.below(3) as u32).unwrap();
         let when_full = *rng.pick(&[WhenFull::Stall, WhenFull::Drop]);
-        let encapsulation = Encapsulation::Standard { source_bits: 0, timestamp_bytes: 0, type_bits: 0 };
         Port {
             port: port::Port { rate, bits: rng.below(800), when_full },
-            stream: stream::Config {
-                params: params.clone(),
-                encapsulation,
-                options,
-                data: data::Options::default(),
-            },
+            stream: stream::Config { params: params.clone(), options, ..stream::Config::default() },
             source: 0,
             align: rng.below(5) as u32,
         }

@@ -4,9 +4,7 @@ use tracewright_core::{AtomicOp, CsrOp};
 
 use super::Dialect;
 use super::bits::Payload;
-use super::types::{
-    Atomic, AtomicKind, AtomicRequest, Csr, Diff, LoadRequest, Packet, Response, Transfer, Value,
-};
+use super::types::{Atomic, AtomicKind, Csr, Diff, Packet, Response, Transfer, Value};
 use crate::Params;
 use crate::bits::Writer;
 
@@ -25,8 +23,6 @@ pub(crate) fn emit_into(packet: &Packet, params: &Params, writer: &mut Writer) {
         Packet::Transfer(transfer) => fields.transfer(transfer),
         Packet::Atomic(atomic) => fields.atomic(atomic),
         Packet::Csr(csr) => fields.csr(csr),
-        Packet::LoadRequest(request) => fields.load_request(request),
-        Packet::AtomicRequest(request) => fields.atomic_request(request),
         Packet::Response(response) => fields.response(response),
     }
 }
@@ -37,9 +33,17 @@ struct Fields<'a> {
 }
 
 impl Fields<'_> {
-    fn transfer(&mut self, &Transfer { store, multiple, aligned, size, diff, data, address }: &Transfer) {
-        self.transfer_format(store, multiple, aligned);
+    fn transfer(
+        &mut self,
+        &Transfer { store, multiple, aligned, size, lrid, diff, data, address }: &Transfer,
+    ) {
+        let number = u64::from(store) << 1 | u64::from(!aligned);
+        self.format(number, multiple.into());
+        if self.params.mmacas_ext {
+            self.writer.put(number, 2);
+        }
         self.size(size);
+        self.lrid(lrid);
         match (data, address) {
             (None, _) => self.address_diff(diff, 1),
             (Some(data), None) => {
@@ -54,11 +58,16 @@ impl Fields<'_> {
         self.address(address);
     }
 
-    fn atomic(&mut self, &Atomic { kind, size, diff, operand, data, address }: &Atomic) {
+    fn atomic(&mut self, &Atomic { kind, size, lrid, diff, operand, data, address }: &Atomic) {
         self.atomic_format(kind);
         self.size(size);
+        self.lrid(lrid);
         match (operand, address) {
             (None, _) => self.address_diff(diff, 1),
+            (Some(operand), None) if lrid.is_some() => {
+                self.data_diff(diff, self.params.request_diff_bits());
+                self.last_value(operand);
+            }
             (Some(operand), None) => {
                 self.data_diff(diff, self.params.data_diff_width.into());
                 self.value(operand, size.into());
@@ -95,32 +104,10 @@ impl Fields<'_> {
         self.writer.put(csr.address.into(), 6);
     }
 
-    fn load_request(&mut self, request: &LoadRequest) {
-        self.transfer_format(false, request.multiple, request.aligned);
-        self.size(request.size);
-        self.lrid(request.lrid);
-        self.address_diff(request.diff, 1);
-        self.address(Some(request.address));
-    }
-
-    fn atomic_request(&mut self, request: &AtomicRequest) {
-        self.atomic_format(AtomicKind::Done(request.op));
-        self.size(request.size);
-        self.lrid(request.lrid);
-        if request.address.is_some() {
-            self.writer.put(request.diff as u64, 2);
-            self.value(request.operand, request.size.into());
-        } else {
-            self.data_diff(request.diff, self.params.request_diff_bits());
-            self.last_value(request.operand);
-        }
-        self.address(request.address);
-    }
-
     fn response(&mut self, response: &Response) {
         self.format(4, 3);
         self.size(response.size);
-        self.lrid(response.lrid);
+        self.lrid(Some(response.lrid));
         let Some((diff, data)) = response.data else { return self.writer.put(0, 2) };
         let resp = match diff {
             Diff::Xor => 1,
@@ -135,14 +122,6 @@ impl Fields<'_> {
     fn format(&mut self, number: u64, draft: u64) {
         let number = if self.params.mmacas_ext { draft } else { number };
         self.writer.put(number, self.params.data_format_bits());
-    }
-
-    fn transfer_format(&mut self, store: bool, multiple: bool, aligned: bool) {
-        let number = u64::from(store) << 1 | u64::from(!aligned);
-        self.format(number, multiple.into());
-        if self.params.mmacas_ext {
-            self.writer.put(number, 2);
-        }
     }
 
     fn atomic_format(&mut self, kind: AtomicKind) {
@@ -164,8 +143,8 @@ impl Fields<'_> {
         self.writer.put(size.into(), self.params.data_size_bits());
     }
 
-    fn lrid(&mut self, lrid: u8) {
-        self.writer.put(lrid.into(), self.params.lrid_width.into());
+    fn lrid(&mut self, lrid: Option<u8>) {
+        lrid.into_iter().for_each(|lrid| self.writer.put(lrid.into(), self.params.lrid_width.into()));
     }
 
     fn address_diff(&mut self, diff: Diff, bits: u32) {

@@ -1,11 +1,9 @@
 //! Accesses to packets.
 
-use tracewright_core::{AtomicOp, CsrOp, DataAccess, DataKind};
+use tracewright_core::{CsrOp, DataAccess, DataKind};
 
 use super::history::{History, compressed, operands_are_compressed};
-use super::types::{
-    Atomic, AtomicKind, AtomicRequest, Csr, Diff, LoadRequest, Packet, Response, Transfer, Value,
-};
+use super::types::{Atomic, AtomicKind, Csr, Diff, Packet, Response, Transfer, Value};
 use super::{Compression, Dialect, Options, emit};
 use crate::Params;
 
@@ -93,26 +91,28 @@ impl Encoder {
             DataKind::Load if split => {
                 let data = if no_data { None } else { Some(value?) };
                 let lrid = self.next_lrid();
-                if let Some(place) = place {
-                    out(&self.load_request(size, lrid, place));
+                if place.is_some() {
+                    out(&self.transfer(false, size, Some(lrid), place, None));
                 }
                 data.map(|data| self.response(size, lrid, data))
             }
             DataKind::Load | DataKind::Store if has_values => {
-                Some(self.transfer(access.kind == DataKind::Store, size, place, value))
+                Some(self.transfer(access.kind == DataKind::Store, size, None, place, value))
             }
             DataKind::Atomic(op) if split && !no_data => {
-                let (operand, data) = (operand?, value?);
+                let (operand, data) = (Some(operand?), value?);
                 let lrid = self.next_lrid();
-                out(&self.atomic_request(op, size, lrid, place, operand));
+                out(&self.atomic(AtomicKind::Done(op), size, Some(lrid), place, operand, None));
                 Some(self.response(size, lrid, data))
             }
             DataKind::Atomic(op) if has_values && (no_data || operand.is_some()) => {
-                Some(self.atomic(AtomicKind::Done(op), size, place, operand, value))
+                Some(self.atomic(AtomicKind::Done(op), size, None, place, operand, value))
             }
-            DataKind::StoreFailed => Some(self.atomic(AtomicKind::StoreFailed, size, place, None, None)),
+            DataKind::StoreFailed => {
+                Some(self.atomic(AtomicKind::StoreFailed, size, None, place, None, None))
+            }
             DataKind::CompareFailed if no_data || operand.is_some() => {
-                Some(self.atomic(AtomicKind::CompareFailed, size, place, operand, None))
+                Some(self.atomic(AtomicKind::CompareFailed, size, None, place, operand, None))
             }
             DataKind::Csr(op) if has_values => Some(self.csr(op, access.address?, operand, value)?),
             _ => return None,
@@ -134,7 +134,14 @@ impl Encoder {
         }
     }
 
-    fn transfer(&mut self, store: bool, size: u8, place: Option<Place>, value: Option<u64>) -> Packet {
+    fn transfer(
+        &mut self,
+        store: bool,
+        size: u8,
+        lrid: Option<u8>,
+        place: Option<Place>,
+        value: Option<u64>,
+    ) -> Packet {
         let length = if place.is_some() { Length::Counted } else { Length::Last };
         let base = self.history.value(size);
         let packet = self.shortest(size, place, value.is_some(), |me, diff| {
@@ -143,6 +150,7 @@ impl Encoder {
                 multiple: false,
                 aligned: place.is_none_or(|place| place.aligned),
                 size,
+                lrid,
                 diff,
                 data: value.map(|value| me.sent(diff, value, base, size, length)),
                 address: place.map(|place| me.sent_address(diff, size, place)),
@@ -156,18 +164,22 @@ impl Encoder {
         &mut self,
         kind: AtomicKind,
         size: u8,
+        lrid: Option<u8>,
         place: Option<Place>,
         operand: Option<u64>,
         value: Option<u64>,
     ) -> Packet {
         let length = if place.is_some() { Length::Counted } else { Length::Last };
         let base = self.history.value(size);
+        // The operand of a split operation takes the place of its data.
+        let operand_length = if lrid.is_some() { length } else { Length::Counted };
         let packet = self.shortest(size, place, operand.is_some(), |me, diff| {
             Packet::Atomic(Atomic {
                 kind,
                 size,
+                lrid,
                 diff,
-                operand: operand.map(|operand| me.sent_operand(diff, operand, base, size, Length::Counted)),
+                operand: operand.map(|operand| me.sent_operand(diff, operand, base, size, operand_length)),
                 data: value.map(|value| me.sent(diff, value, me.base_after(operand, base), size, length)),
                 address: place.map(|place| me.sent_address(diff, size, place)),
             })
@@ -197,35 +209,6 @@ impl Encoder {
         let last = operand.filter(|_| operands_are_compressed(&self.params)).unwrap_or(value);
         self.remember(size, None, Some(last));
         Some(packet)
-    }
-
-    fn load_request(&mut self, size: u8, lrid: u8, place: Place) -> Packet {
-        let aligned = place.aligned;
-        let packet = self.shortest(size, Some(place), false, |me, diff| {
-            let address = me.sent_address(diff, size, place);
-            Packet::LoadRequest(LoadRequest { multiple: false, aligned, size, lrid, diff, address })
-        });
-        self.remember(size, Some(place), None);
-        packet
-    }
-
-    fn atomic_request(
-        &mut self,
-        op: AtomicOp,
-        size: u8,
-        lrid: u8,
-        place: Option<Place>,
-        operand: u64,
-    ) -> Packet {
-        let length = if place.is_some() { Length::Counted } else { Length::Last };
-        let base = self.history.value(size);
-        let packet = self.shortest(size, place, true, |me, diff| {
-            let operand = me.sent_operand(diff, operand, base, size, length);
-            let address = place.map(|place| me.sent_address(diff, size, place));
-            Packet::AtomicRequest(AtomicRequest { op, size, lrid, diff, operand, address })
-        });
-        self.remember(size, place, operands_are_compressed(&self.params).then_some(operand));
-        packet
     }
 
     fn response(&mut self, size: u8, lrid: u8, value: u64) -> Packet {

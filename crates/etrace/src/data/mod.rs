@@ -43,9 +43,7 @@ pub use encoder::Encoder;
 pub use pairing::{Pairing, atomic_op, csr_op};
 pub use parse::parse;
 pub(crate) use parse::read;
-pub use types::{
-    Atomic, AtomicKind, AtomicRequest, Csr, Diff, LoadRequest, Packet, Response, Transfer, Value,
-};
+pub use types::{Atomic, AtomicKind, Csr, Diff, Packet, Response, Transfer, Value};
 
 use crate::Params;
 

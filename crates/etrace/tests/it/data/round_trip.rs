@@ -2,7 +2,7 @@
 
 use tracewright_core::{DataAccess, DataKind};
 use tracewright_etrace::data::{
-    Decoder, Dialect, Diff, Encoder, LoadRequest, Options, Packet, Response, Value, emit, parse,
+    Decoder, Dialect, Diff, Encoder, Options, Packet, Response, Transfer, Value, emit, parse,
 };
 use tracewright_etrace::stream::{Config, Content, Encapsulation, Message, Parser, Writer};
 use tracewright_etrace::{Params, packet};
@@ -133,10 +133,19 @@ fn accesses_come_back() {
 fn split_load() -> (Params, Packet, Packet) {
     let params = Params { split_loads: true, lrid_width: 1, ..Params::default() };
     let (size, lrid) = (0, 0);
-    let request = LoadRequest { multiple: false, aligned: true, size, lrid, diff: Diff::Full, address: 0x40 };
+    let request = Transfer {
+        store: false,
+        multiple: false,
+        aligned: true,
+        size,
+        lrid: Some(lrid),
+        diff: Diff::Full,
+        data: None,
+        address: Some(0x40),
+    };
     let value = Value { len: params.data_width / 8, bits: 135 };
     let answer = Response { size, lrid, data: Some((Diff::Full, value)) };
-    (params, Packet::LoadRequest(request), Packet::Response(answer))
+    (params, Packet::Transfer(request), Packet::Response(answer))
 }
 
 fn load(value: Option<u64>) -> DataAccess {
