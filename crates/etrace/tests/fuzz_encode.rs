@@ -18,7 +18,7 @@ fn any_encoder(rng: &mut Rng) -> Config {
     let options = any_options(rng, &params);
     let modes = [ResyncMode::Off, ResyncMode::Packets, ResyncMode::Cycles, ResyncMode::HalfWords];
     let resync = Resync { mode: *rng.pick(&modes), max: rng.below(3) as u8, anywhere: rng.one_in(3) };
-    let mut filter = Filter::ALL;
+    let mut filter = Filter::default();
     if rng.one_in(3) {
         filter.privilege = Comparator::Range(0, rng.below(4));
         filter.itype = if rng.one_in(2) { Comparator::Off } else { Comparator::Range(0, rng.below(16)) };
@@ -87,7 +87,7 @@ pub fn entries(data: &[u8]) {
             1 => encoder.enable(false, &mut out),
             2 => encoder.enable(true, &mut out),
             3 => encoder.set_options(any_options(&mut rng, &encoder.params().clone()), &mut out),
-            4 => encoder.set_filter(Filter::ALL),
+            4 => encoder.set_filter(Filter::default()),
             _ => {}
         }
     }

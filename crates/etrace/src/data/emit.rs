@@ -3,10 +3,39 @@
 use tracewright_core::{AtomicOp, CsrOp};
 
 use super::Dialect;
-use super::bits::Payload;
 use super::types::{Atomic, AtomicKind, Csr, Diff, Packet, Response, Transfer, Value};
 use crate::Params;
 use crate::bits::Writer;
+
+/// Length of the longest data packet: an atomic with all fields at their widest has 208 bits.
+const MAX: usize = 32;
+
+/// Bytes of a payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Payload {
+    bytes: [u8; MAX],
+    bits: u16,
+}
+
+impl Payload {
+    /// Compresses the written bits to a payload.
+    fn new(mut writer: Writer) -> Self {
+        let bits = writer.significant();
+        let mut bytes = [0; MAX];
+        writer.copy_to(&mut bytes[..bits.div_ceil(8) as usize]);
+        Self { bytes, bits: bits as u16 }
+    }
+
+    /// Returns the bytes; the padding of the last one repeats the highest bit.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.bits.div_ceil(8))]
+    }
+
+    /// Returns how many bits must be sent; the bits above repeat the highest of them.
+    pub const fn bits(&self) -> usize {
+        self.bits as usize
+    }
+}
 
 /// Writes a te_data payload without the upper bits that repeat the bit below them. The present fields of the
 /// packet select its form; the options are assumed to allow that form.

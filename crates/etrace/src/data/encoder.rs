@@ -6,6 +6,7 @@ use super::history::{History, compressed, operands_are_compressed};
 use super::types::{Atomic, AtomicKind, Csr, Diff, Packet, Response, Transfer, Value};
 use super::{Compression, Dialect, Options, emit};
 use crate::Params;
+use crate::bits::sign_extended;
 
 /// Encoder from accesses to packets. The first access of each size after a synchronisation is sent whole;
 /// later ones as the shortest packet that options and parameters allow.
@@ -295,9 +296,8 @@ impl Encoder {
         if !diff.is_address_difference() {
             return whole;
         }
-        let shift = 64 - u32::from(self.params.daddress_width);
         let base = self.history.address(size, place.aligned).unwrap_or(0);
-        ((whole.wrapping_sub(base) << shift) as i64 >> shift) as u64
+        sign_extended(whole.wrapping_sub(base), self.params.daddress_width.into()) as u64
     }
 
     fn sent(&self, diff: Diff, value: u64, base: Option<u64>, size: u8, length: Length) -> Value {
@@ -312,8 +312,7 @@ impl Encoder {
                 needed.div_ceil(8).min(1 << size) as u8
             }
         };
-        let shift = 64 - 8 * u32::from(len);
-        Value { len, bits: ((bits << shift) as i64 >> shift) as u64 }
+        Value { len, bits: sign_extended(bits, 8 * u32::from(len)) as u64 }
     }
 
     fn sent_operand(&self, diff: Diff, value: u64, base: Option<u64>, size: u8, length: Length) -> Value {

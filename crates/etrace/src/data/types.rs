@@ -118,12 +118,7 @@ pub struct Value {
 
 impl Diff {
     pub(super) const fn from_bits(bits: u64) -> Self {
-        match bits {
-            0 => Self::Full,
-            1 => Self::Xor,
-            2 => Self::Address,
-            _ => Self::Difference,
-        }
+        [Self::Full, Self::Xor, Self::Address, Self::Difference][bits as usize & 3]
     }
 
     /// Returns whether addresses are sent as differences.

@@ -114,7 +114,7 @@ impl Encoder {
     pub fn new(config: Config) -> Self {
         let Config { params, options, quirks, .. } = &config;
         Self {
-            filters: config.filter != Filter::ALL,
+            filters: config.filter != Filter::default(),
             is_enabled: true,
             is_announced: false,
             current: Entry::NOTHING,
@@ -230,7 +230,7 @@ impl Encoder {
     /// Sets the filter from the next entry on.
     pub fn set_filter(&mut self, filter: Filter) {
         (self.may_step, self.may_go) = (false, false);
-        self.filters = filter != Filter::ALL;
+        self.filters = filter != Filter::default();
         self.config.filter = filter;
     }
 

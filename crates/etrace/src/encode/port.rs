@@ -25,13 +25,10 @@ impl Port {
         let context = packet::Context { privilege: 0, time: full, context: full };
         let support = packet::Support {
             ienable: true,
-            encoder_mode: 0,
             qual_status: packet::QualStatus::TraceLost,
             ioptions: self.stream.options,
-            resync_disabled: false,
-            denable: false,
-            dloss: false,
             doptions: self.stream.data,
+            ..packet::Support::default()
         };
         // Alternating bits, so that no field is compressed.
         let start = packet::Start { taken: true, context, address: 0x5555_5555_5555_5555 };

@@ -39,7 +39,7 @@ fn filters_choose_entries() {
     let run = run.one(IType::TrapReturn, 0x2000).privilege(0).plain(1).branches("T").plain(2);
     let run = run.context(9, Default::default()).plain(1);
     let only = |filter: Filter| Config { filter, ..config() };
-    let iaddr = only(Filter { iaddr: Comparator::Range(0x2000, 0x2fff), ..Filter::ALL });
+    let iaddr = only(Filter { iaddr: Comparator::Range(0x2000, 0x2fff), ..Filter::default() });
     check(
         &iaddr,
         &run,
@@ -51,12 +51,12 @@ fn filters_choose_entries() {
             "Branches T, 0x200c",
         ],
     );
-    let privilege = only(Filter { privilege: Comparator::Match(0), ..Filter::ALL });
+    let privilege = only(Filter { privilege: Comparator::Match(0), ..Filter::default() });
     check(&privilege, &run, &["Start 0x2000, U", "Branches T, 0x200c"]);
     let context =
-        only(Filter { context: Comparator::Match(9), privilege: Comparator::Match(0), ..Filter::ALL });
+        only(Filter { context: Comparator::Match(9), privilege: Comparator::Match(0), ..Filter::default() });
     check(&context, &run, &["Start 0x200c, U, context 0x9"]);
-    let nothing = only(Filter { itype: Comparator::Match(1), ..Filter::ALL });
+    let nothing = only(Filter { itype: Comparator::Match(1), ..Filter::default() });
     check(&nothing, &run, &[]);
 }
 
@@ -85,7 +85,7 @@ fn each_input_has_a_comparator() {
         ..Entry::NOTHING
     };
     let set = |set: fn(&mut Filter) -> &mut Comparator, value| {
-        let mut filter = Filter::ALL;
+        let mut filter = Filter::default();
         *set(&mut filter) = Comparator::Match(value);
         filter.qualifies(&entry)
     };
