@@ -81,7 +81,7 @@ impl Encoder {
     pub(super) fn emit_branches(&mut self, out: &mut impl FnMut(&Packet)) {
         let packet = match self.branches.count() {
             Some((count, failed)) => Packet::BranchCount(BranchCount { count, failed, address: None }),
-            None => Packet::Branches(self.branches.map(), None),
+            None => Packet::Branches(self.branches.map, None),
         };
         self.send(&packet, out);
         self.reach(Reached::Last);
@@ -97,7 +97,7 @@ impl Encoder {
             false => self.difference(address),
         };
         let told = Address { value, notify, updiscon, returns };
-        let map = self.branches.map();
+        let map = self.branches.map;
         let mut packet = match self.branches.count() {
             Some((count, failed)) => Packet::BranchCount(BranchCount { count, failed, address: Some(told) }),
             None if map.is_empty() => Packet::Address(told),
@@ -123,7 +123,7 @@ impl Encoder {
         self.reach(if is_first { Reached::First } else { Reached::Last });
         self.address = address;
         self.branches.clear();
-        self.returns.reported();
+        self.returns.count = 0;
         self.is_unconfirmed = is_target && !updiscon;
     }
 

@@ -2,13 +2,14 @@
 
 use crate::support;
 
-use support::{Spike, decode, instructions, smi};
+use support::twin::Twin;
+use support::{Spike, decode, difference, instructions, smi};
 use tracewright_core::{Element, Isa, MemorySpace};
 use tracewright_etrace::decode::{self, Decoder, Quirks};
-use tracewright_etrace::stream::{Config, Encapsulation, Message, Parser};
+use tracewright_etrace::stream::{Config, Content, Encapsulation, Message, Parser};
 use tracewright_etrace::{Params, SupportLayout};
 use tracewright_image::{Bytes, Image, Place};
-use tracewright_testkit::etrace::{flows, mixes};
+use tracewright_testkit::etrace::{flows, mixes, read};
 use tracewright_testkit::{captures_for, skip};
 
 /// Decoded traces: the number of instructions, and what is wrong.
@@ -33,6 +34,22 @@ impl Outcome {
         }
     }
 
+    /// Does the same with the naive twin.
+    fn compare_twin(&mut self, name: &str, raw: &[u8], params: &Params, quirks: Quirks, spike: &Spike) {
+        let isa = if params.iaddress_width == 32 { Isa::Rv32 } else { Isa::Rv64 };
+        let told = read(Parser::new(smi(params)), [raw]);
+        let packets = told.iter().filter_map(|(.., message)| match message.content {
+            Content::Instruction(packet) => Some(packet),
+            _ => None,
+        });
+        let packets: Vec<_> = packets.collect();
+        let twins = Twin::follow(&packets, params, quirks.keeps_predictor, &spike.image, isa);
+        match twins.map(|twins| difference(&twins, &spike.retired)) {
+            Ok(None) => {}
+            wrong => self.failed.push(format!("{name}, twin: {wrong:?}")),
+        }
+    }
+
     fn check(&self, least: usize) {
         assert!(self.failed.is_empty(), "{}", self.failed.join("\n"));
         assert!(self.decoded > least, "{} instructions", self.decoded);
@@ -51,6 +68,7 @@ fn reference_model() {
         };
         let name = format!("{}/{}", flow.set, flow.program);
         outcome.compare(&name, &flow.raw(), &flow.params, Quirks::default(), &spike);
+        outcome.compare_twin(&name, &flow.raw(), &flow.params, Quirks::default(), &spike);
     }
     outcome.check(1_000_000);
 }
@@ -69,6 +87,10 @@ fn c_codec() {
         for mix in mixes {
             let name = format!("{program}.{}", mix.mix);
             outcome.compare(&name, &mix.raw(), &mix.params, Quirks::C_CODEC, &spike);
+            // The twin is too slow for all of them.
+            if ["median", "mm", "mt-vvadd", "qsort"].contains(&program.as_str()) {
+                outcome.compare_twin(&name, &mix.raw(), &mix.params, Quirks::C_CODEC, &spike);
+            }
         }
     }
     outcome.check(41_000_000);

@@ -102,25 +102,17 @@ fn alike(truth: &[Happened], found: &[Happened], is_cut_before: bool, is_cut_aft
 
 /// Returns whether `found` is the known beginning of a block.
 fn is_beginning(truth: &Happened, found: &Happened) -> bool {
-    match (*truth, *found) {
-        (Happened::Block(truth, ..), Happened::Block(found, ..)) => {
-            found.ended == Ended::Cut && truth.start == found.start && truth.count >= found.count
-        }
-        _ => false,
-    }
+    let (Happened::Block(truth, ..), Happened::Block(found, ..)) = (truth, found) else { return false };
+    found.ended == Ended::Cut && truth.start == found.start && truth.count >= found.count
 }
 
 /// Returns whether `found` is the rest of a block whose beginning is unknown.
 fn is_rest(truth: &Happened, found: &Happened) -> bool {
-    match (*truth, *found) {
-        (Happened::Block(truth, ..), Happened::Block(found, ..)) => {
-            // Half a pair is no pair.
-            (truth.end, truth.class.role, truth.ended) == (found.end, found.class.role, found.ended)
-                && truth.start < found.start
-                && truth.count > found.count
-        }
-        _ => false,
-    }
+    let (Happened::Block(truth, ..), Happened::Block(found, ..)) = (truth, found) else { return false };
+    // Half a pair is no pair.
+    (truth.end, truth.class.role, truth.ended) == (found.end, found.class.role, found.ended)
+        && truth.start < found.start
+        && truth.count > found.count
 }
 
 /// The address of a second trap before the first handler began is not reported.
