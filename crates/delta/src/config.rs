@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 /// The tokens of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
 pub enum Format {
     /// {A, C}: cycles that retire, cycles that stall. Exact, with at most one instruction per cycle.
     Ac,
@@ -13,6 +14,10 @@ pub enum Format {
     /// {D, E}: how many instructions retire in a cycle, and the distance to the next such cycle. Exact.
     De,
 }
+
+/// The formats in the order of their numbers in sync packets: tokens, and name in a configuration's text.
+const FORMATS: [(Format, &str, &str); 3] =
+    [(Format::Ac, "{A,C}", "ac"), (Format::Abc, "{A,B,C}", "abc"), (Format::De, "{D,E}", "de")];
 
 /// The code of counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -120,24 +125,17 @@ impl Config {
 
     /// Returns the byte in sync packets. The threshold follows it there.
     pub(crate) fn to_byte(self) -> u8 {
-        let format = match self.format {
-            Format::Ac => 0,
-            Format::Abc => 1,
-            Format::De => 2,
-        };
         let width = self.width.wrapping_sub(1) & 7;
-        format | width << 2 | u8::from(self.code == Code::Delta) << 5 | u8::from(self.d == DCode::Elias) << 6
+        self.format as u8
+            | width << 2
+            | u8::from(self.code == Code::Delta) << 5
+            | u8::from(self.d == DCode::Elias) << 6
     }
 
     /// Parses the byte of a sync packet. Returns `None` if no encoder emits it.
     pub(crate) fn from_byte(byte: u8, amortise: u32) -> Option<Self> {
         let config = Self {
-            format: match byte & 3 {
-                0 => Format::Ac,
-                1 => Format::Abc,
-                2 => Format::De,
-                _ => return None,
-            },
+            format: FORMATS.get(usize::from(byte & 3))?.0,
             width: (byte >> 2 & 7) + 1,
             code: if byte & 0x20 == 0 { Code::Gamma } else { Code::Delta },
             d: if byte & 0x40 == 0 { DCode::Binary } else { DCode::Elias },
@@ -155,22 +153,14 @@ impl Default for Config {
 
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Ac => "{A,C}",
-            Self::Abc => "{A,B,C}",
-            Self::De => "{D,E}",
-        })
+        f.write_str(FORMATS[*self as usize].1)
     }
 }
 
 /// Writes the text form: `ac`, `abc,width=4,amortise=1`, `de,width=2,d=elias`, `ac,code=delta`.
 impl fmt::Display for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.format {
-            Format::Ac => "ac",
-            Format::Abc => "abc",
-            Format::De => "de",
-        })?;
+        f.write_str(FORMATS[self.format as usize].2)?;
         if self.width != 1 {
             write!(f, ",width={}", self.width)?;
         }
@@ -195,12 +185,7 @@ impl FromStr for Config {
         for (at, word) in text.split(',').map(str::trim).enumerate() {
             let wrong = || ConfigError::Word(word.to_owned());
             if at == 0 {
-                config.format = match word {
-                    "ac" => Format::Ac,
-                    "abc" => Format::Abc,
-                    "de" => Format::De,
-                    _ => return Err(wrong()),
-                };
+                config.format = FORMATS.iter().find(|format| format.2 == word).ok_or_else(wrong)?.0;
                 continue;
             }
             let (name, value) = word.split_once('=').ok_or_else(wrong)?;

@@ -1,11 +1,9 @@
 //! Cycles of single instructions, for an instruction trace of the same run.
 
-use std::collections::VecDeque;
-
 use tracewright_core::Stamp;
 
 use crate::decode::Decoder;
-use crate::item::{DeltaSink, Item, Lost, Off, Run, Span};
+use crate::item::{Item, Lost};
 use crate::packet::Sync;
 
 /// Number of bytes decoded at once.
@@ -22,7 +20,9 @@ const PIECE: usize = 4096;
 pub struct Cycles<'a> {
     bytes: &'a [u8],
     decoder: Decoder,
-    queue: Queue,
+    /// Decoded items, and how many of them were used.
+    items: Vec<Item>,
+    used: usize,
     /// Instructions of the front item that were already returned.
     given: u64,
     /// Set when a seek failed: the front item belongs to other instructions.
@@ -34,38 +34,12 @@ pub struct Cycles<'a> {
     passed: u64,
 }
 
-/// Items that were decoded and not used yet.
-#[derive(Debug, Default)]
-struct Queue(VecDeque<Item>);
-
-impl DeltaSink for Queue {
-    fn sync(&mut self, offset: u64, sync: &Sync) {
-        self.0.push_back(Item::Sync { offset, sync: *sync });
-    }
-
-    fn run(&mut self, run: Run) {
-        self.0.push_back(Item::Run(run));
-    }
-
-    fn span(&mut self, span: Span) {
-        self.0.push_back(Item::Span(span));
-    }
-
-    fn off(&mut self, offset: u64, off: Off) {
-        self.0.push_back(Item::Off { offset, off });
-    }
-
-    fn lost(&mut self, lost: Lost) {
-        self.0.push_back(Item::Lost(lost));
-    }
-}
-
 impl<'a> Cycles<'a> {
     /// Creates the cycles of a delta stream, from its first sync on.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
-        let (decoder, queue) = (Decoder::new(), Queue::default());
-        Self { bytes, decoder, queue, given: 0, astray: false, ended: false, off: None, passed: 0 }
+        let (decoder, items) = (Decoder::new(), Vec::new());
+        Self { bytes, decoder, items, used: 0, given: 0, astray: false, ended: false, off: None, passed: 0 }
     }
 
     /// Returns the cycle of the next instruction.
@@ -84,11 +58,7 @@ impl<'a> Cycles<'a> {
                     let stamp = if first == last { Stamp::Exact(first) } else { Stamp::Between(first, last) };
                     (stamp, span.retired)
                 }
-                Some(Item::Sync { .. }) => {
-                    self.pop();
-                    continue;
-                }
-                Some(Item::Lost(Lost { retired: Some(0), .. })) => {
+                Some(Item::Sync { .. } | Item::Lost(Lost { retired: Some(0), .. })) => {
                     self.pop();
                     continue;
                 }
@@ -191,21 +161,24 @@ impl<'a> Cycles<'a> {
 
     /// Returns the next item that is not used yet, and decodes more if there is none.
     pub fn front(&mut self) -> Option<Item> {
-        while self.queue.0.is_empty() && !self.ended {
+        while self.used == self.items.len() && !self.ended {
+            self.items.clear();
+            self.used = 0;
             let (piece, rest) = self.bytes.split_at(PIECE.min(self.bytes.len()));
             self.bytes = rest;
             if piece.is_empty() {
-                self.decoder.finish(&mut self.queue);
+                self.decoder.finish(&mut self.items);
                 self.ended = true;
             } else {
-                self.decoder.feed(piece, &mut self.queue);
+                self.decoder.feed(piece, &mut self.items);
             }
         }
-        self.queue.0.front().copied()
+        self.items.get(self.used).copied()
     }
 
     fn pop(&mut self) {
-        let item = self.queue.0.pop_front();
+        let item = self.items.get(self.used).copied();
+        self.used += usize::from(item.is_some());
         self.off = None;
         let all = match item {
             Some(Item::Run(run)) => run.retired(),

@@ -9,7 +9,7 @@ use crate::pairs;
 
 /// A decoder of a delta stream in chunks of any size. The result does not depend on the chunks. The configuration is
 /// in the stream.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Decoder {
     /// The start of a packet whose end has not arrived yet.
     carry: Vec<u8>,
@@ -26,9 +26,10 @@ pub struct Decoder {
     last: Option<(Sync, u64)>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
     /// Nothing has been read.
+    #[default]
     Start,
     /// Groups are being decoded.
     On(Config),
@@ -45,18 +46,11 @@ enum Step {
     More(usize),
 }
 
-impl Default for Decoder {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Decoder {
     /// Creates a decoder at the start of a stream.
     #[must_use]
-    pub const fn new() -> Self {
-        let (state, last) = (State::Start, None);
-        Self { carry: Vec::new(), offset: 0, state, sequence: 0, cycle: 0, retired: 0, last }
+    pub fn new() -> Self {
+        Self::default()
     }
 
     /// Decodes the next chunk of the stream.
@@ -105,9 +99,8 @@ impl Decoder {
                 }
             }
         }
-        match self.state {
-            State::On(_) => self.lose(Why::Truncated),
-            State::Start | State::Off(_) | State::Lost { .. } => {}
+        if let State::On(_) = self.state {
+            self.lose(Why::Truncated);
         }
         if let State::Lost { why, offset, from, .. } = self.state {
             sink.lost(Lost { why, offset, end: self.offset, from, to: None, retired: None });
@@ -301,18 +294,16 @@ impl Decoder {
 
     /// Emits one group. Returns `None` if its numbers are impossible.
     fn group(&mut self, config: &Config, group: Group, sink: &mut impl DeltaSink) -> Option<()> {
-        let (cycle, cycles, told, retired, stalls) = match group {
-            Group::Ac { a, c } => (self.cycle, a, a, a, c),
-            Group::Abc { a, b, c } => {
-                let retired = a.checked_mul(u64::from(config.width))?.checked_sub(b)?;
-                (self.cycle, a, retired, retired, c)
-            }
-            Group::De { d, e } => (self.cycle, 1, d, d, e.saturating_sub(1)),
+        let (cycles, retired, stalls) = match group {
+            Group::Ac { a, c } => (a, a, c),
+            Group::Abc { a, b, c } => (a, a.checked_mul(u64::from(config.width))?.checked_sub(b)?, c),
+            Group::De { d, e } => (1, d, e.saturating_sub(1)),
         };
+        let cycle = self.cycle;
         let next = cycle.checked_add(cycles)?.checked_add(stalls)?;
         let all = self.retired.checked_add(retired)?;
         if cycles > 0 {
-            let span = Span { cycle, cycles, retired: told, width: config.width, amortise: config.amortise };
+            let span = Span { cycle, cycles, retired, width: config.width, amortise: config.amortise };
             match span.told()? {
                 Told::Run(run) => sink.run(run),
                 Told::Span(span) => sink.span(span),

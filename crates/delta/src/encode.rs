@@ -262,20 +262,22 @@ impl Encoder {
 
     /// Emits the current group, with the stalls that follow it.
     fn end_group(&mut self, stalls: u64, out: &mut impl Out) {
-        let group = match self.config.format {
-            Format::Ac => Group::Ac { a: self.a, c: stalls },
-            Format::Abc => Group::Abc { a: self.a, b: self.missed(), c: stalls },
-            Format::De => Group::De { d: self.in_group, e: stalls + 1 },
-        };
-        group.write(&self.config, &mut self.bits);
-        (self.a, self.in_group) = (0, 0);
+        self.put_group(stalls, stalls + 1);
         if self.is_full() {
             self.groups(Kind::Groups, self.end + stalls, out);
         }
     }
 
-    fn missed(&self) -> u64 {
-        self.a.saturating_mul(u64::from(self.config.width)).saturating_sub(self.in_group)
+    /// Writes the current group, with its last token: C or E. It is 0 if it is not known.
+    fn put_group(&mut self, c: u64, e: u64) {
+        let missed = self.a.saturating_mul(u64::from(self.config.width)).saturating_sub(self.in_group);
+        let group = match self.config.format {
+            Format::Ac => Group::Ac { a: self.a, c },
+            Format::Abc => Group::Abc { a: self.a, b: missed, c },
+            Format::De => Group::De { d: self.in_group, e },
+        };
+        group.write(&self.config, &mut self.bits);
+        (self.a, self.in_group) = (0, 0);
     }
 
     /// Emits the current group, for a sync or an end in `cycle`.
@@ -285,13 +287,7 @@ impl Encoder {
         }
         let cut = self.a > 0;
         if cut {
-            let group = match self.config.format {
-                Format::Ac => Group::Ac { a: self.a, c: 0 },
-                Format::Abc => Group::Abc { a: self.a, b: self.missed(), c: 0 },
-                Format::De => Group::De { d: self.in_group, e: 0 },
-            };
-            group.write(&self.config, &mut self.bits);
-            (self.a, self.in_group) = (0, 0);
+            self.put_group(0, 0);
         }
         if cut || self.bits.bits() > 0 {
             self.groups(if cut { Kind::Cut } else { Kind::Groups }, cycle, out);

@@ -3,45 +3,34 @@
 use crate::config::Config;
 use crate::crc::crc16;
 
-/// The kind of a packet.
+/// The kind of a packet, with the first byte of such packets. Any two of these differ in at least three bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Kind {
     /// Whole groups.
-    Groups,
+    Groups = 0xd0,
     /// Groups of which the last one was cut, so that it lacks its last token.
-    Cut,
+    Cut = 0xd7,
     /// A sync: absolute cycle, address and count, and the configuration. Decoding can begin here.
-    Sync,
+    Sync = 0xe9,
     /// A deliberate stop of tracing: the cycle up to which the trace is complete, and the count.
-    Off,
+    Off = 0xee,
     /// A notice that packets before this one did not fit through the port.
-    Overflow,
+    Overflow = 0xb4,
 }
 
 impl Kind {
-    /// Returns the first byte of such a packet. Any two marks differ in at least three bits.
+    /// Returns the first byte of such a packet.
     #[must_use]
     pub const fn mark(self) -> u8 {
-        match self {
-            Self::Groups => 0xd0,
-            Self::Cut => 0xd7,
-            Self::Sync => 0xe9,
-            Self::Off => 0xee,
-            Self::Overflow => 0xb4,
-        }
+        self as u8
     }
 
     /// Returns the kind of packet that begins with `mark`.
     #[must_use]
-    pub const fn of(mark: u8) -> Option<Self> {
-        Some(match mark {
-            0xd0 => Self::Groups,
-            0xd7 => Self::Cut,
-            0xe9 => Self::Sync,
-            0xee => Self::Off,
-            0xb4 => Self::Overflow,
-            _ => return None,
-        })
+    pub fn of(mark: u8) -> Option<Self> {
+        let all = [Self::Groups, Self::Cut, Self::Sync, Self::Off, Self::Overflow];
+        all.into_iter().find(|kind| kind.mark() == mark)
     }
 }
 

@@ -7,22 +7,14 @@ use tracewright_testkit::Rng;
 
 /// Decodes any bytes as a stream: the result is consistent, and does not depend on the chunks.
 pub fn streams(data: &[u8]) {
-    let mut items = Vec::new();
-    let mut decoder = Decoder::new();
-    decoder.feed(data, &mut items);
-    decoder.finish(&mut items);
+    let items = decoded([data]);
     check(data, &items);
-
-    let mut pieces = Vec::new();
-    let mut decoder = Decoder::new();
     let mut rest = data;
-    while let Some(&first) = rest.first() {
-        let (piece, later) = rest.split_at((usize::from(first) % 19 + 1).min(rest.len()));
-        decoder.feed(piece, &mut pieces);
-        rest = later;
-    }
-    decoder.finish(&mut pieces);
-    assert_eq!(pieces, items);
+    let pieces = std::iter::from_fn(|| {
+        let first = *rest.first()?;
+        rest.split_off(..(usize::from(first) % 19 + 1).min(rest.len()))
+    });
+    assert_eq!(decoded(pieces), items);
 
     let mut cycles = Cycles::new(data);
     let mut before = 0;
@@ -33,6 +25,14 @@ pub fn streams(data: &[u8]) {
             Stamp::From(_) | Stamp::Unknown => break,
         }
     }
+}
+
+fn decoded<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<Item> {
+    let mut items = Vec::new();
+    let mut decoder = Decoder::new();
+    chunks.into_iter().for_each(|chunk| decoder.feed(chunk, &mut items));
+    decoder.finish(&mut items);
+    items
 }
 
 /// Cycles never go back between a sync and the next, and each loss has a position.
@@ -105,10 +105,7 @@ pub fn encode(data: &[u8]) {
         };
     }
     encoder.finish(&mut bytes);
-    let mut items = Vec::new();
-    let mut decoder = Decoder::new();
-    decoder.feed(&bytes, &mut items);
-    decoder.finish(&mut items);
+    let items = decoded([&bytes[..]]);
     let retired = items.iter().map(|item| match item {
         Item::Run(run) => run.retired(),
         Item::Span(span) => span.retired,

@@ -34,96 +34,62 @@ const fn row(name: &'static str, meaning: &'static str, place: Place) -> Attribu
     Attribute { name, meaning, place }
 }
 
+macro_rules! number {
+    ($field:ident, $least:literal..=$most:literal, $meaning:literal) => {
+        row(stringify!($field), $meaning, Number(|p| &mut p.$field, $least, $most))
+    };
+}
+
+macro_rules! flag {
+    ($field:ident, $meaning:literal) => {
+        row(stringify!($field), $meaning, Flag(|p| &mut p.$field))
+    };
+}
+
+macro_rules! word {
+    ($field:ident, $type:ident [$($word:literal: $value:ident),*], $meaning:literal) => {{
+        let place = Word(&[$($word),*], |p| p.$field as usize, |p, i| p.$field = [$($type::$value),*][i]);
+        row(stringify!($field), $meaning, place)
+    }};
+}
+
 const TABLE: &[Attribute] = &[
-    row("iaddress_width", "bits of an address", Number(|p| &mut p.iaddress_width, 8, 64)),
-    row("iaddress_lsb", "lowest bits of an address that are not sent", Number(|p| &mut p.iaddress_lsb, 0, 2)),
-    row("context_width", "bits of a context", Number(|p| &mut p.context_width, 1, 32)),
-    row("nocontext", "1: contexts are not sent", Flag(|p| &mut p.nocontext)),
-    row("time_width", "bits of a time", Number(|p| &mut p.time_width, 1, 64)),
-    row("notime", "1: times are not sent", Flag(|p| &mut p.notime)),
-    row("privilege_width", "bits of a privilege", Number(|p| &mut p.privilege_width, 1, 4)),
-    row("ecause_width", "bits of the cause of a trap", Number(|p| &mut p.ecause_width, 1, 16)),
-    row("f0s_width", "bits of the subformat of format 0", Number(|p| &mut p.f0s_width, 0, 2)),
-    row(
-        "bpred_size",
-        "the branch predictor has 2^this entries; 0: there is none",
-        Number(|p| &mut p.bpred_size, 0, 16),
+    number!(iaddress_width, 8..=64, "bits of an address"),
+    number!(iaddress_lsb, 0..=2, "lowest bits of an address that are not sent"),
+    number!(context_width, 1..=32, "bits of a context"),
+    flag!(nocontext, "1: contexts are not sent"),
+    number!(time_width, 1..=64, "bits of a time"),
+    flag!(notime, "1: times are not sent"),
+    number!(privilege_width, 1..=4, "bits of a privilege"),
+    number!(ecause_width, 1..=16, "bits of the cause of a trap"),
+    number!(f0s_width, 0..=2, "bits of the subformat of format 0"),
+    number!(bpred_size, 0..=16, "the branch predictor has 2^this entries; 0: there is none"),
+    number!(cache_size, 0..=16, "the jump target cache has 2^this entries; 0: there is none"),
+    number!(call_counter_size, 0..=16, "bits of the counter of nested calls; 0: there is none"),
+    number!(return_stack_size, 0..=12, "the stack of return addresses has 2^this entries; 0: there is none"),
+    flag!(sijump, "1: sequentially inferable jumps can be told apart"),
+    flag!(iret_ext, "1: irets in place of irdepth (draft 2.0.5)"),
+    flag!(irdepth_ones, "1: irdepth is all ones while not reported (the reference model)"),
+    flag!(address_bytes, "1: only addresses are cut, to whole bytes (PULP's rv_tracer)"),
+    word!(support, SupportLayout ["reference": Reference, "pulp": Pulp, "standard": Standard],
+        "layout of support packets: reference, pulp or standard"),
+    number!(daddress_width, 8..=64, "bits of a data address"),
+    number!(data_width, 8..=64, "bits of the widest data access"),
+    number!(
+        dtype_width,
+        1..=4,
+        "bits of a data access's type; 1: loads and stores, 3: CSRs, too, 4: atomics, too"
     ),
-    row(
-        "cache_size",
-        "the jump target cache has 2^this entries; 0: there is none",
-        Number(|p| &mut p.cache_size, 0, 16),
-    ),
-    row(
-        "call_counter_size",
-        "bits of the counter of nested calls; 0: there is none",
-        Number(|p| &mut p.call_counter_size, 0, 16),
-    ),
-    row(
-        "return_stack_size",
-        "the stack of return addresses has 2^this entries; 0: there is none",
-        Number(|p| &mut p.return_stack_size, 0, 12),
-    ),
-    row("sijump", "1: sequentially inferable jumps can be told apart", Flag(|p| &mut p.sijump)),
-    row("iret_ext", "1: irets in place of irdepth (draft 2.0.5)", Flag(|p| &mut p.iret_ext)),
-    row(
-        "irdepth_ones",
-        "1: irdepth is all ones while not reported (the reference model)",
-        Flag(|p| &mut p.irdepth_ones),
-    ),
-    row(
-        "address_bytes",
-        "1: only addresses are cut, to whole bytes (PULP's rv_tracer)",
-        Flag(|p| &mut p.address_bytes),
-    ),
-    row(
-        "support",
-        "layout of support packets: reference, pulp or standard",
-        Word(
-            &["reference", "pulp", "standard"],
-            |p| p.support as usize,
-            |p, i| p.support = [SupportLayout::Reference, SupportLayout::Pulp, SupportLayout::Standard][i],
-        ),
-    ),
-    row("daddress_width", "bits of a data address", Number(|p| &mut p.daddress_width, 8, 64)),
-    row("data_width", "bits of the widest data access", Number(|p| &mut p.data_width, 8, 64)),
-    row(
-        "dtype_width",
-        "bits of a data access's type; 1: loads and stores, 3: CSRs, too, 4: atomics, too",
-        Number(|p| &mut p.dtype_width, 1, 4),
-    ),
-    row("csr_width", "bits of a CSR", Number(|p| &mut p.csr_width, 32, 64)),
-    row(
-        "data_compression",
-        "how data values are compressed: xor, difference or both",
-        Word(
-            &["xor", "difference", "both"],
-            |p| p.data_compression as usize,
-            |p, i| p.data_compression = [Compression::Xor, Compression::Difference, Compression::Both][i],
-        ),
-    ),
-    row(
-        "data_diff_width",
-        "bits of diff in data packets without an address",
-        Number(|p| &mut p.data_diff_width, 1, 2),
-    ),
-    row(
-        "csr_diff_width",
-        "bits of diff in packets of CSRs without data",
-        Number(|p| &mut p.csr_diff_width, 0, 1),
-    ),
-    row("split_loads", "1: loads are told by two data packets", Flag(|p| &mut p.split_loads)),
-    row("lrid_width", "bits of a split load's identifier", Number(|p| &mut p.lrid_width, 1, 8)),
-    row("mmacas_ext", "1: data packets of the draft 2.0.5", Flag(|p| &mut p.mmacas_ext)),
-    row(
-        "data_dialect",
-        "whose data packets they are: standard or reference",
-        Word(
-            &["standard", "reference"],
-            |p| p.data_dialect as usize,
-            |p, i| p.data_dialect = [Dialect::Standard, Dialect::Reference][i],
-        ),
-    ),
+    number!(csr_width, 32..=64, "bits of a CSR"),
+    word!(data_compression, Compression ["xor": Xor, "difference": Difference, "both": Both],
+        "how data values are compressed: xor, difference or both"),
+    number!(data_diff_width, 1..=2, "bits of diff in data packets without an address"),
+    number!(csr_diff_width, 0..=1, "bits of diff in packets of CSRs without data"),
+    flag!(split_loads, "1: loads are told by two data packets"),
+    number!(lrid_width, 1..=8, "bits of a split load's identifier"),
+    flag!(mmacas_ext, "1: data packets of the draft 2.0.5"),
+    word!(data_dialect, Dialect ["standard": Standard, "reference": Reference],
+        "whose data packets they are: standard or reference"),
     row("arch", "version of the specification", Nowhere),
     row("itype_width", "bits of an instruction's type at the encoder's input", Nowhere),
     row("ctype_width", "bits of a change of context at the encoder's input", Nowhere),
@@ -297,10 +263,8 @@ impl Params {
         if self.support == SupportLayout::Standard {
             // Limits of the fields of the standard support packet.
             if !self.time_bits().is_multiple_of(16) {
-                return Err(ParamsError::new(
-                    "time_width",
-                    "not a multiple of 16, as the standard support packet has it",
-                ));
+                let why = "not a multiple of 16, as the standard support packet has it";
+                return Err(ParamsError::new("time_width", why));
             }
             let sizes = [
                 ("return_stack_size", self.return_stack_size, 7),

@@ -53,7 +53,7 @@ impl Reader {
     #[inline]
     pub(crate) fn signed(&mut self, width: u32) -> u64 {
         let value = self.take(width);
-        if width == 0 { 0 } else { ((value << (64 - width)) as i64 >> (64 - width)) as u64 }
+        if width == 0 { 0 } else { sign_extended(value, width) as u64 }
     }
 
     #[inline]
@@ -86,6 +86,13 @@ impl Reader {
     pub(crate) fn too_long(&self) -> bool {
         self.received > self.position.next_multiple_of(8)
     }
+}
+
+/// Sign-extends the lowest `bits` bits of `value`, 1 to 64.
+#[inline]
+pub(crate) const fn sign_extended(value: u64, bits: u32) -> i64 {
+    let unused = 64 - bits;
+    (value << unused) as i64 >> unused
 }
 
 /// Returns up to seven bytes as a little-endian number.

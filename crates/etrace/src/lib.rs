@@ -49,14 +49,10 @@ pub mod ingress;
 mod options;
 pub mod packet;
 mod params;
-mod predictor;
-mod returns;
 pub mod stream;
-mod targets;
+mod tables;
 
 pub use attributes::{Attribute, ParamsError};
 pub use options::{OptionField, Options};
 pub use params::{Params, SupportLayout};
-pub use predictor::Predictor;
-pub use returns::ReturnStack;
-pub use targets::JumpTargets;
+pub use tables::{JumpTargets, Predictor, ReturnStack};

@@ -2,7 +2,7 @@
 
 use tracewright_core::{AtomicOp, DataAccess, DataKind};
 use tracewright_etrace::data::{
-    self, AtomicRequest, Decoder, Diff, Encoder, LoadRequest, Pairing, Response, Value,
+    self, Atomic, AtomicKind, Decoder, Diff, Encoder, Pairing, Response, Transfer, Value,
 };
 use tracewright_etrace::packet::{Packet, QualStatus, Start, Support};
 use tracewright_isa::riscv::{Xlen, decode};
@@ -136,9 +136,12 @@ fn split_accesses_across_a_change_of_options() {
         let (size, lrid, diff) = (0, 0, Diff::Full);
         let value = Value { len: params.data_width / 8, bits: 0x47 };
         let answer = data::Packet::Response(Response { size, lrid, data: Some((diff, value)) });
-        let load = LoadRequest { multiple: false, aligned: true, size, lrid, diff, address: 0 };
-        let atomic = AtomicRequest { op: AtomicOp::Or, size, lrid, diff, operand: value, address: Some(0) };
-        for request in [data::Packet::LoadRequest(load), data::Packet::AtomicRequest(atomic)] {
+        let (lrid, address) = (Some(lrid), Some(0));
+        let (store, multiple, aligned) = (false, false, true);
+        let load = Transfer { store, multiple, aligned, size, lrid, diff, data: None, address };
+        let kind = AtomicKind::Done(AtomicOp::Or);
+        let atomic = Atomic { kind, size, lrid, diff, operand: Some(value), data: None, address };
+        for request in [data::Packet::Transfer(load), data::Packet::Atomic(atomic)] {
             let mut bytes = seed.to_le_bytes().to_vec();
             for packet in [request, answer] {
                 let payload = data::emit(&packet, &params);

@@ -2,15 +2,16 @@
 
 use tracewright_core::{Block, Element, Ended, Flow, MemorySpace};
 use tracewright_etrace::decode::{self, Decoder, Snapshot};
-use tracewright_etrace::encode::{self, Encoder, Resync, ResyncMode};
+use tracewright_etrace::encode::{self, Resync, ResyncMode};
 use tracewright_etrace::ingress::Executed;
 use tracewright_etrace::packet::Packet;
 use tracewright_etrace::stream::{Config, Content, Encapsulation, Message, Parser, Writer};
-use tracewright_etrace::{Options, Params, SupportLayout, data};
+use tracewright_etrace::{Options, Params, SupportLayout};
 use tracewright_flow::Instructions;
 use tracewright_image::{Bytes, Image};
 use tracewright_testkit::Rng;
-use tracewright_testkit::riscv::walk::{Event, Program, Walk};
+use tracewright_testkit::etrace::{any_packet, encode, entry, read};
+use tracewright_testkit::riscv::walk::{Program, Walk};
 
 /// Random program, encoder, and the stream of an execution.
 struct Case {
@@ -48,24 +49,16 @@ impl Case {
             1 => Encapsulation::Pulp,
             _ => Encapsulation::Standard { source_bits: 0, timestamp_bytes: 2, type_bits: 0 },
         };
-        let config =
-            Config { params: params.clone(), encapsulation, options, data: data::Options::default() };
+        let config = Config { params: params.clone(), encapsulation, options, ..Config::default() };
         let resync = Resync { mode: ResyncMode::Packets, max: rng.below(2) as u8, anywhere: false };
-        let mut encoder =
-            Encoder::new(encode::Config { params, options, resync, ..encode::Config::default() });
+        let encoder = encode::Config { params, options, resync, ..encode::Config::default() };
         let mut writer = Writer::new(config.clone()).with_alignment(if rng.one_in(2) { 0 } else { 20 });
-        let (mut executed, mut bytes) = (Executed::default(), Vec::new());
-        let mut out = |packet: &Packet| writer.instruction(0, None, packet, &mut bytes).unwrap();
-        Walk::new(&program, Rng::new(rng.next_u64())).run(1_000, &mut |event| match event {
-            Event::Block(block) => encoder.entry(&executed.block(block), &mut out),
-            Event::Trap(trap) => {
-                let entry = executed.trap(trap.pc, trap.cause, trap.interrupt, trap.value);
-                encoder.entry(&entry, &mut out);
-            }
-            Event::Privilege(privilege) => executed.privilege(*privilege),
-            Event::Context { id, .. } => executed.context((*id).into()),
-        });
-        encoder.finish(&mut out);
+        let (mut executed, mut entries, mut bytes) = (Executed::default(), Vec::new(), Vec::new());
+        let mut walk = Walk::new(&program, Rng::new(rng.next_u64()));
+        walk.run(1_000, &mut |event| entries.extend(entry(&mut executed, event)));
+        for packet in encode(encoder, &entries) {
+            writer.instruction(0, None, &packet, &mut bytes).unwrap();
+        }
         let mut builder = Image::builder();
         builder.raw("code", Bytes::from(program.bytes.clone()), program.address, MemorySpace::ANY).unwrap();
         Self { program, image: builder.build(), config, bytes }
@@ -171,8 +164,7 @@ pub fn packets(data: &[u8]) {
     let size = case.program.bytes.len() as u64;
     for offset in 0..200 {
         let address = case.program.address.wrapping_add(rng.below(size));
-        let mut packet =
-            tracewright_testkit::etrace::any_packet(&mut rng, &case.config.params, &case.config.options);
+        let mut packet = any_packet(&mut rng, &case.config.params, &case.config.options);
         match &mut packet {
             Packet::Start(start) => start.address = address,
             Packet::Trap(trap) => trap.address = trap.address.map(|_| address),
@@ -196,13 +188,14 @@ fn meets(data: &[u8]) -> bool {
     let Some((seed, _)) = data.split_first_chunk() else { return false };
     let mut rng = Rng::new(u64::from_le_bytes(*seed));
     let case = Case::new(&mut rng);
-    let mut packets = Vec::new();
-    let mut parser = Parser::new(case.config.clone());
-    parser.feed(&case.bytes, &mut |offset: u64, _: &[u8], message: &Message| {
-        if let Content::Instruction(packet) = message.content {
-            packets.push((offset, packet));
-        }
-    });
+    let told = read(Parser::new(case.config.clone()), [&case.bytes[..]]);
+    let packets: Vec<_> = told
+        .iter()
+        .filter_map(|(offset, _, message)| match message.content {
+            Content::Instruction(packet) => Some((*offset, packet)),
+            _ => None,
+        })
+        .collect();
     let (told, states) = tell_all(case.decoder(), &packets);
     let from = rng.below(packets.len() as u64) as usize;
     let mut late = case.decoder();
@@ -228,35 +221,20 @@ fn tell_all(mut decoder: Decoder<'_>, packets: &[(u64, Packet)]) -> (Vec<Vec<Ele
     (told, states)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn run(body: fn(&[u8]), count: u64, most: u64) {
-        for seed in 0..count {
-            let mut rng = Rng::new(seed);
-            let data: Vec<u8> = seed
-                .to_le_bytes()
-                .into_iter()
-                .chain((0..rng.below(most)).map(|_| rng.next_u64() as u8))
-                .collect();
-            body(&data);
-        }
+#[test]
+fn decoding_damaged_streams() {
+    for seed in 0..1_500_u64 {
+        decode(&[&seed.to_le_bytes(), &Rng::new(seed).bytes_below(200)[..]].concat());
     }
+}
 
-    #[test]
-    fn decoding_damaged_streams() {
-        run(decode, 1_500, 200);
-    }
+#[test]
+fn decoding_any_packets() {
+    (0..1_500_u64).for_each(|seed| packets(&seed.to_le_bytes()));
+}
 
-    #[test]
-    fn decoding_any_packets() {
-        run(packets, 1_500, 1);
-    }
-
-    #[test]
-    fn decoding_from_anywhere() {
-        let met = (0..500u64).filter(|seed| meets(&seed.to_le_bytes())).count();
-        assert!(met > 350, "{met} of 500");
-    }
+#[test]
+fn decoding_from_anywhere() {
+    let met = (0..500_u64).filter(|seed| meets(&seed.to_le_bytes())).count();
+    assert!(met > 350, "{met} of 500");
 }

@@ -8,8 +8,7 @@ use tracewright_etrace::ingress::{
     CType, Commit, Common, Connector, Entry, ITypeWidth, MAX_PORTS, Operation, TrapSignals,
 };
 use tracewright_etrace::packet::{self, Packet, PayloadBytes};
-use tracewright_etrace::stream::{self, Encapsulation};
-use tracewright_etrace::{Options, data};
+use tracewright_etrace::{Options, stream};
 use tracewright_isa::riscv::{IType, Xlen, decode};
 use tracewright_testkit::Rng;
 use tracewright_testkit::etrace::{any_options, any_params};
@@ -19,7 +18,7 @@ fn any_encoder(rng: &mut Rng) -> Config {
     let options = any_options(rng, &params);
     let modes = [ResyncMode::Off, ResyncMode::Packets, ResyncMode::Cycles, ResyncMode::HalfWords];
     let resync = Resync { mode: *rng.pick(&modes), max: rng.below(3) as u8, anywhere: rng.one_in(3) };
-    let mut filter = Filter::ALL;
+    let mut filter = Filter::default();
     if rng.one_in(3) {
         filter.privilege = Comparator::Range(0, rng.below(4));
         filter.itype = if rng.one_in(2) { Comparator::Off } else { Comparator::Range(0, rng.below(16)) };
@@ -27,15 +26,9 @@ fn any_encoder(rng: &mut Rng) -> Config {
     let port = rng.one_in(3).then(|| {
         let rate = Rate::new(1 + rng.below(24) as u32, 1 + rng.below(3) as u32).unwrap();
         let when_full = *rng.pick(&[WhenFull::Stall, WhenFull::Drop]);
-        let encapsulation = Encapsulation::Standard { source_bits: 0, timestamp_bytes: 0, type_bits: 0 };
         Port {
             port: port::Port { rate, bits: rng.below(800), when_full },
-            stream: stream::Config {
-                params: params.clone(),
-                encapsulation,
-                options,
-                data: data::Options::default(),
-            },
+            stream: stream::Config { params: params.clone(), options, ..stream::Config::default() },
             source: 0,
             align: rng.below(5) as u32,
         }
@@ -94,7 +87,7 @@ pub fn entries(data: &[u8]) {
             1 => encoder.enable(false, &mut out),
             2 => encoder.enable(true, &mut out),
             3 => encoder.set_options(any_options(&mut rng, &encoder.params().clone()), &mut out),
-            4 => encoder.set_filter(Filter::ALL),
+            4 => encoder.set_filter(Filter::default()),
             _ => {}
         }
     }

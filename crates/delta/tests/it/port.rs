@@ -1,7 +1,9 @@
 //! Delta trace through a port: the smallest buffer is exact, losses are reported, and the rest is what retired.
 
+use crate::support::decoded;
+
 use tracewright_core::port::{Backlog, Port, Rate, WhenFull};
-use tracewright_delta::{AtPort, Config, Decoder, Encoder, Item, Out, Packing, Run, Why};
+use tracewright_delta::{AtPort, Config, Encoder, Item, Out, Packing, Run, Why};
 use tracewright_testkit::Rng;
 
 /// The number of bits made in each cycle.
@@ -68,10 +70,7 @@ fn the_smallest_buffer_is_exact_and_gaps_are_told() {
         }
         let passed = through(&blocks, port(400 + rng.below(400), WhenFull::Drop));
         assert!(!passed.is_lost() && (passed.lost().0 > 0) == (passed.stats().refused > 0));
-        let mut items: Vec<Item> = Vec::new();
-        let mut decoder = Decoder::new();
-        decoder.feed(&passed.bytes, &mut items);
-        decoder.finish(&mut items);
+        let items = decoded(&passed.bytes);
         let all: Vec<u64> = blocks.concat();
         let (mut told, mut lost, mut gaps) = (Vec::new(), 0, 0);
         for item in &items {

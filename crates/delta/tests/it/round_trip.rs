@@ -2,9 +2,9 @@
 
 use crate::support;
 
-use support::{any_config, any_cycles, decoded, naive, payloads};
+use support::{any_config, any_cycles, decoded, decoded_in, naive, payloads};
 use tracewright_delta::{
-    BitReader, BitWriter, Config, Cycles, Decoder, Encoder, Group, Item, NoGroup, Packing, Run, Span, Stamp,
+    BitReader, BitWriter, Config, Cycles, Encoder, Format, Group, Item, NoGroup, Packing, Run, Span, Stamp,
 };
 use tracewright_testkit::Rng;
 
@@ -243,9 +243,9 @@ fn any_group_is_read_as_written() {
         while writer.bits() < 1_600 {
             let (a, b, c) = (any(0), any(0), any(1));
             let group = match config.format {
-                tracewright_delta::Format::Ac => Group::Ac { a, c },
-                tracewright_delta::Format::Abc => Group::Abc { a, b, c },
-                tracewright_delta::Format::De => Group::De { d: 1 + a % u64::from(config.width), e: c },
+                Format::Ac => Group::Ac { a, c },
+                Format::Abc => Group::Abc { a, b, c },
+                Format::De => Group::De { d: 1 + a % u64::from(config.width), e: c },
             };
             let before = writer.bits();
             group.write(&config, &mut writer);
@@ -269,16 +269,10 @@ fn pieces_do_not_matter() {
         let bytes = Ran::any(&mut rng).encode();
         let whole = decoded(&bytes);
         for most in [1, 3, 50, 700] {
-            let mut items = Vec::new();
-            let mut decoder = Decoder::new();
             let mut rest = &bytes[..];
-            while !rest.is_empty() {
-                let (piece, later) = rest.split_at((rng.below(most) as usize + 1).min(rest.len()));
-                decoder.feed(piece, &mut items);
-                rest = later;
-            }
-            decoder.finish(&mut items);
-            assert_eq!(items, whole);
+            let pieces =
+                std::iter::from_fn(|| rest.split_off(..(1 + rng.below(most) as usize).min(rest.len())));
+            assert_eq!(decoded_in(pieces.take_while(|piece| !piece.is_empty())), whole);
         }
     }
 }

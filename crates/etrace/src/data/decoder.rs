@@ -79,38 +79,27 @@ impl Decoder {
                 let size = transfer.size;
                 let address = self.address(size, transfer.aligned, transfer.diff, transfer.address);
                 let value = transfer.data.and_then(|data| self.value(size, transfer.diff, data));
-                Some(DataAccess { kind, size: 1 << size, address, value, operand: None, after: false })
+                let access =
+                    DataAccess { kind, size: 1 << size, address, value, operand: None, after: false };
+                self.request(transfer.lrid, access)
             }
-            Packet::Atomic(atomic) => Some(self.atomic(&atomic)),
+            Packet::Atomic(atomic) => {
+                let access = self.atomic(&atomic);
+                self.request(atomic.lrid, access)
+            }
             Packet::Csr(csr) => Some(self.csr(&csr)),
-            Packet::LoadRequest(request) => {
-                let size = request.size;
-                let address = self.address(size, request.aligned, request.diff, Some(request.address));
-                let kind = DataKind::Load;
-                let access =
-                    DataAccess { kind, size: 1 << size, address, value: None, operand: None, after: false };
-                self.request(request.lrid, access)
-            }
-            Packet::AtomicRequest(request) => {
-                let size = request.size;
-                let address = self.address(size, true, request.diff, request.address);
-                let operand = self.operand(size, request.diff, request.operand);
-                let kind = DataKind::Atomic(request.op);
-                let access =
-                    DataAccess { kind, size: 1 << size, address, value: None, operand, after: false };
-                self.request(request.lrid, access)
-            }
             Packet::Response(response) => Some(self.response(&response)),
         }
     }
 
-    fn request(&mut self, lrid: u8, access: DataAccess) -> Option<DataAccess> {
-        if self.options.no_data {
+    /// Returns an access, or keeps it if it is the first half of a split one.
+    fn request(&mut self, lrid: Option<u8>, access: DataAccess) -> Option<DataAccess> {
+        match lrid {
+            // The previous request with this number was never answered.
+            Some(lrid) if !self.options.no_data => self.requests.get_mut(usize::from(lrid))?.replace(access),
             // No response will come.
-            return Some(access);
+            _ => Some(access),
         }
-        // The previous request with this number was never answered.
-        self.requests.get_mut(usize::from(lrid))?.replace(access)
     }
 
     fn response(&mut self, response: &Response) -> DataAccess {
@@ -131,7 +120,7 @@ impl Decoder {
     }
 
     fn atomic(&mut self, atomic: &Atomic) -> DataAccess {
-        let &Atomic { kind, size, diff, operand, data, address } = atomic;
+        let &Atomic { kind, size, diff, operand, data, address, .. } = atomic;
         let kind = match kind {
             AtomicKind::Done(op) => DataKind::Atomic(op),
             AtomicKind::StoreFailed => DataKind::StoreFailed,

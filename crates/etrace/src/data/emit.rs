@@ -3,12 +3,39 @@
 use tracewright_core::{AtomicOp, CsrOp};
 
 use super::Dialect;
-use super::bits::Payload;
-use super::types::{
-    Atomic, AtomicKind, AtomicRequest, Csr, Diff, LoadRequest, Packet, Response, Transfer, Value,
-};
+use super::types::{Atomic, AtomicKind, Csr, Diff, Packet, Response, Transfer, Value};
 use crate::Params;
 use crate::bits::Writer;
+
+/// Length of the longest data packet: an atomic with all fields at their widest has 208 bits.
+const MAX: usize = 32;
+
+/// Bytes of a payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Payload {
+    bytes: [u8; MAX],
+    bits: u16,
+}
+
+impl Payload {
+    /// Compresses the written bits to a payload.
+    fn new(mut writer: Writer) -> Self {
+        let bits = writer.significant();
+        let mut bytes = [0; MAX];
+        writer.copy_to(&mut bytes[..bits.div_ceil(8) as usize]);
+        Self { bytes, bits: bits as u16 }
+    }
+
+    /// Returns the bytes; the padding of the last one repeats the highest bit.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.bits.div_ceil(8))]
+    }
+
+    /// Returns how many bits must be sent; the bits above repeat the highest of them.
+    pub const fn bits(&self) -> usize {
+        self.bits as usize
+    }
+}
 
 /// Writes a te_data payload without the upper bits that repeat the bit below them. The present fields of the
 /// packet select its form; the options are assumed to allow that form.
@@ -25,8 +52,6 @@ pub(crate) fn emit_into(packet: &Packet, params: &Params, writer: &mut Writer) {
         Packet::Transfer(transfer) => fields.transfer(transfer),
         Packet::Atomic(atomic) => fields.atomic(atomic),
         Packet::Csr(csr) => fields.csr(csr),
-        Packet::LoadRequest(request) => fields.load_request(request),
-        Packet::AtomicRequest(request) => fields.atomic_request(request),
         Packet::Response(response) => fields.response(response),
     }
 }
@@ -37,9 +62,17 @@ struct Fields<'a> {
 }
 
 impl Fields<'_> {
-    fn transfer(&mut self, &Transfer { store, multiple, aligned, size, diff, data, address }: &Transfer) {
-        self.transfer_format(store, multiple, aligned);
+    fn transfer(
+        &mut self,
+        &Transfer { store, multiple, aligned, size, lrid, diff, data, address }: &Transfer,
+    ) {
+        let number = u64::from(store) << 1 | u64::from(!aligned);
+        self.format(number, multiple.into());
+        if self.params.mmacas_ext {
+            self.writer.put(number, 2);
+        }
         self.size(size);
+        self.lrid(lrid);
         match (data, address) {
             (None, _) => self.address_diff(diff, 1),
             (Some(data), None) => {
@@ -54,11 +87,16 @@ impl Fields<'_> {
         self.address(address);
     }
 
-    fn atomic(&mut self, &Atomic { kind, size, diff, operand, data, address }: &Atomic) {
+    fn atomic(&mut self, &Atomic { kind, size, lrid, diff, operand, data, address }: &Atomic) {
         self.atomic_format(kind);
         self.size(size);
+        self.lrid(lrid);
         match (operand, address) {
             (None, _) => self.address_diff(diff, 1),
+            (Some(operand), None) if lrid.is_some() => {
+                self.data_diff(diff, self.params.request_diff_bits());
+                self.last_value(operand);
+            }
             (Some(operand), None) => {
                 self.data_diff(diff, self.params.data_diff_width.into());
                 self.value(operand, size.into());
@@ -95,32 +133,10 @@ impl Fields<'_> {
         self.writer.put(csr.address.into(), 6);
     }
 
-    fn load_request(&mut self, request: &LoadRequest) {
-        self.transfer_format(false, request.multiple, request.aligned);
-        self.size(request.size);
-        self.lrid(request.lrid);
-        self.address_diff(request.diff, 1);
-        self.address(Some(request.address));
-    }
-
-    fn atomic_request(&mut self, request: &AtomicRequest) {
-        self.atomic_format(AtomicKind::Done(request.op));
-        self.size(request.size);
-        self.lrid(request.lrid);
-        if request.address.is_some() {
-            self.writer.put(request.diff as u64, 2);
-            self.value(request.operand, request.size.into());
-        } else {
-            self.data_diff(request.diff, self.params.request_diff_bits());
-            self.last_value(request.operand);
-        }
-        self.address(request.address);
-    }
-
     fn response(&mut self, response: &Response) {
         self.format(4, 3);
         self.size(response.size);
-        self.lrid(response.lrid);
+        self.lrid(Some(response.lrid));
         let Some((diff, data)) = response.data else { return self.writer.put(0, 2) };
         let resp = match diff {
             Diff::Xor => 1,
@@ -135,14 +151,6 @@ impl Fields<'_> {
     fn format(&mut self, number: u64, draft: u64) {
         let number = if self.params.mmacas_ext { draft } else { number };
         self.writer.put(number, self.params.data_format_bits());
-    }
-
-    fn transfer_format(&mut self, store: bool, multiple: bool, aligned: bool) {
-        let number = u64::from(store) << 1 | u64::from(!aligned);
-        self.format(number, multiple.into());
-        if self.params.mmacas_ext {
-            self.writer.put(number, 2);
-        }
     }
 
     fn atomic_format(&mut self, kind: AtomicKind) {
@@ -164,8 +172,8 @@ impl Fields<'_> {
         self.writer.put(size.into(), self.params.data_size_bits());
     }
 
-    fn lrid(&mut self, lrid: u8) {
-        self.writer.put(lrid.into(), self.params.lrid_width.into());
+    fn lrid(&mut self, lrid: Option<u8>) {
+        lrid.into_iter().for_each(|lrid| self.writer.put(lrid.into(), self.params.lrid_width.into()));
     }
 
     fn address_diff(&mut self, diff: Diff, bits: u32) {

@@ -1,13 +1,12 @@
 //! Accesses to packets.
 
-use tracewright_core::{AtomicOp, CsrOp, DataAccess, DataKind};
+use tracewright_core::{CsrOp, DataAccess, DataKind};
 
 use super::history::{History, compressed, operands_are_compressed};
-use super::types::{
-    Atomic, AtomicKind, AtomicRequest, Csr, Diff, LoadRequest, Packet, Response, Transfer, Value,
-};
+use super::types::{Atomic, AtomicKind, Csr, Diff, Packet, Response, Transfer, Value};
 use super::{Compression, Dialect, Options, emit};
 use crate::Params;
+use crate::bits::sign_extended;
 
 /// Encoder from accesses to packets. The first access of each size after a synchronisation is sent whole;
 /// later ones as the shortest packet that options and parameters allow.
@@ -93,26 +92,28 @@ impl Encoder {
             DataKind::Load if split => {
                 let data = if no_data { None } else { Some(value?) };
                 let lrid = self.next_lrid();
-                if let Some(place) = place {
-                    out(&self.load_request(size, lrid, place));
+                if place.is_some() {
+                    out(&self.transfer(false, size, Some(lrid), place, None));
                 }
                 data.map(|data| self.response(size, lrid, data))
             }
             DataKind::Load | DataKind::Store if has_values => {
-                Some(self.transfer(access.kind == DataKind::Store, size, place, value))
+                Some(self.transfer(access.kind == DataKind::Store, size, None, place, value))
             }
             DataKind::Atomic(op) if split && !no_data => {
-                let (operand, data) = (operand?, value?);
+                let (operand, data) = (Some(operand?), value?);
                 let lrid = self.next_lrid();
-                out(&self.atomic_request(op, size, lrid, place, operand));
+                out(&self.atomic(AtomicKind::Done(op), size, Some(lrid), place, operand, None));
                 Some(self.response(size, lrid, data))
             }
             DataKind::Atomic(op) if has_values && (no_data || operand.is_some()) => {
-                Some(self.atomic(AtomicKind::Done(op), size, place, operand, value))
+                Some(self.atomic(AtomicKind::Done(op), size, None, place, operand, value))
             }
-            DataKind::StoreFailed => Some(self.atomic(AtomicKind::StoreFailed, size, place, None, None)),
+            DataKind::StoreFailed => {
+                Some(self.atomic(AtomicKind::StoreFailed, size, None, place, None, None))
+            }
             DataKind::CompareFailed if no_data || operand.is_some() => {
-                Some(self.atomic(AtomicKind::CompareFailed, size, place, operand, None))
+                Some(self.atomic(AtomicKind::CompareFailed, size, None, place, operand, None))
             }
             DataKind::Csr(op) if has_values => Some(self.csr(op, access.address?, operand, value)?),
             _ => return None,
@@ -134,7 +135,14 @@ impl Encoder {
         }
     }
 
-    fn transfer(&mut self, store: bool, size: u8, place: Option<Place>, value: Option<u64>) -> Packet {
+    fn transfer(
+        &mut self,
+        store: bool,
+        size: u8,
+        lrid: Option<u8>,
+        place: Option<Place>,
+        value: Option<u64>,
+    ) -> Packet {
         let length = if place.is_some() { Length::Counted } else { Length::Last };
         let base = self.history.value(size);
         let packet = self.shortest(size, place, value.is_some(), |me, diff| {
@@ -143,6 +151,7 @@ impl Encoder {
                 multiple: false,
                 aligned: place.is_none_or(|place| place.aligned),
                 size,
+                lrid,
                 diff,
                 data: value.map(|value| me.sent(diff, value, base, size, length)),
                 address: place.map(|place| me.sent_address(diff, size, place)),
@@ -156,18 +165,22 @@ impl Encoder {
         &mut self,
         kind: AtomicKind,
         size: u8,
+        lrid: Option<u8>,
         place: Option<Place>,
         operand: Option<u64>,
         value: Option<u64>,
     ) -> Packet {
         let length = if place.is_some() { Length::Counted } else { Length::Last };
         let base = self.history.value(size);
+        // The operand of a split operation takes the place of its data.
+        let operand_length = if lrid.is_some() { length } else { Length::Counted };
         let packet = self.shortest(size, place, operand.is_some(), |me, diff| {
             Packet::Atomic(Atomic {
                 kind,
                 size,
+                lrid,
                 diff,
-                operand: operand.map(|operand| me.sent_operand(diff, operand, base, size, Length::Counted)),
+                operand: operand.map(|operand| me.sent_operand(diff, operand, base, size, operand_length)),
                 data: value.map(|value| me.sent(diff, value, me.base_after(operand, base), size, length)),
                 address: place.map(|place| me.sent_address(diff, size, place)),
             })
@@ -197,35 +210,6 @@ impl Encoder {
         let last = operand.filter(|_| operands_are_compressed(&self.params)).unwrap_or(value);
         self.remember(size, None, Some(last));
         Some(packet)
-    }
-
-    fn load_request(&mut self, size: u8, lrid: u8, place: Place) -> Packet {
-        let aligned = place.aligned;
-        let packet = self.shortest(size, Some(place), false, |me, diff| {
-            let address = me.sent_address(diff, size, place);
-            Packet::LoadRequest(LoadRequest { multiple: false, aligned, size, lrid, diff, address })
-        });
-        self.remember(size, Some(place), None);
-        packet
-    }
-
-    fn atomic_request(
-        &mut self,
-        op: AtomicOp,
-        size: u8,
-        lrid: u8,
-        place: Option<Place>,
-        operand: u64,
-    ) -> Packet {
-        let length = if place.is_some() { Length::Counted } else { Length::Last };
-        let base = self.history.value(size);
-        let packet = self.shortest(size, place, true, |me, diff| {
-            let operand = me.sent_operand(diff, operand, base, size, length);
-            let address = place.map(|place| me.sent_address(diff, size, place));
-            Packet::AtomicRequest(AtomicRequest { op, size, lrid, diff, operand, address })
-        });
-        self.remember(size, place, operands_are_compressed(&self.params).then_some(operand));
-        packet
     }
 
     fn response(&mut self, size: u8, lrid: u8, value: u64) -> Packet {
@@ -312,9 +296,8 @@ impl Encoder {
         if !diff.is_address_difference() {
             return whole;
         }
-        let shift = 64 - u32::from(self.params.daddress_width);
         let base = self.history.address(size, place.aligned).unwrap_or(0);
-        ((whole.wrapping_sub(base) << shift) as i64 >> shift) as u64
+        sign_extended(whole.wrapping_sub(base), self.params.daddress_width.into()) as u64
     }
 
     fn sent(&self, diff: Diff, value: u64, base: Option<u64>, size: u8, length: Length) -> Value {
@@ -329,8 +312,7 @@ impl Encoder {
                 needed.div_ceil(8).min(1 << size) as u8
             }
         };
-        let shift = 64 - 8 * u32::from(len);
-        Value { len, bits: ((bits << shift) as i64 >> shift) as u64 }
+        Value { len, bits: sign_extended(bits, 8 * u32::from(len)) as u64 }
     }
 
     fn sent_operand(&self, diff: Diff, value: u64, base: Option<u64>, size: u8, length: Length) -> Value {

@@ -1,9 +1,9 @@
 //! Bases of differences, mirrored by encoder and decoder.
 
 use super::Dialect;
-use super::bits::extended;
 use super::types::Diff;
 use crate::Params;
+use crate::bits::sign_extended;
 
 /// Last accesses, by size.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,7 +85,7 @@ pub(super) fn compressed(dialect: Dialect, diff: Diff, value: u64, base: u64, si
         (Diff::Difference, _) | (Diff::Xor, Dialect::Reference) => value.wrapping_sub(base),
     };
     match dialect {
-        Dialect::Standard => extended(bits, 8 << size),
+        Dialect::Standard => sign_extended(bits, 8 << size) as u64,
         // Values are unsigned, differences are signed.
         Dialect::Reference => bits,
     }

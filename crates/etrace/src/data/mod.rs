@@ -23,7 +23,6 @@
 //! * The second half of a split atomic is the packet of a split load (format 4), as in later texts. The text
 //!   of 2.0 gives the length of its data in a field as wide as a size that the packet does not have.
 
-mod bits;
 mod companion;
 mod decoder;
 mod emit;
@@ -34,18 +33,15 @@ mod parse;
 mod text;
 mod types;
 
-pub use bits::Payload;
 pub use companion::Companion;
 pub use decoder::Decoder;
-pub use emit::emit;
 pub(crate) use emit::emit_into;
+pub use emit::{Payload, emit};
 pub use encoder::Encoder;
 pub use pairing::{Pairing, atomic_op, csr_op};
 pub use parse::parse;
 pub(crate) use parse::read;
-pub use types::{
-    Atomic, AtomicKind, AtomicRequest, Csr, Diff, LoadRequest, Packet, Response, Transfer, Value,
-};
+pub use types::{Atomic, AtomicKind, Csr, Diff, Packet, Response, Transfer, Value};
 
 use crate::Params;
 

@@ -2,9 +2,7 @@
 
 use tracewright_core::{AtomicOp, CsrOp};
 
-use super::types::{
-    Atomic, AtomicKind, AtomicRequest, Csr, Diff, LoadRequest, Packet, Response, Transfer, Value,
-};
+use super::types::{Atomic, AtomicKind, Csr, Diff, Packet, Response, Transfer, Value};
 use super::{Compression, Dialect, Options};
 use crate::Params;
 use crate::bits::Reader;
@@ -99,14 +97,9 @@ impl Fields<'_> {
     fn transfer(&mut self, multiple: bool, format: u64) -> Result<Packet, Malformed> {
         let (store, aligned) = (format & 2 != 0, format & 1 == 0);
         let size = self.size()?;
-        if self.params.split_loads && !store {
-            let lrid = self.lrid();
-            let diff = self.address_diff(1);
-            let address = self.address(diff);
-            return Ok(Packet::LoadRequest(LoadRequest { multiple, aligned, size, lrid, diff, address }));
-        }
+        let lrid = (self.params.split_loads && !store).then(|| self.lrid());
         let (diff, data, address);
-        if self.options.no_data {
+        if self.options.no_data || lrid.is_some() {
             (diff, data) = (self.address_diff(1), None);
             address = Some(self.address(diff));
         } else if self.options.no_address {
@@ -117,46 +110,33 @@ impl Fields<'_> {
             data = Some(self.value(size.into()));
             address = Some(self.address(diff));
         }
-        Ok(Packet::Transfer(Transfer { store, multiple, aligned, size, diff, data, address }))
+        Ok(Packet::Transfer(Transfer { store, multiple, aligned, size, lrid, diff, data, address }))
     }
 
     fn atomic(&mut self, kind: AtomicKind) -> Result<Packet, Malformed> {
         let size = self.size()?;
+        // Only the form without data lists a failed store-conditional.
+        let is_bare = self.options.no_data || kind == AtomicKind::StoreFailed;
+        let is_done = matches!(kind, AtomicKind::Done(_));
+        let lrid = (self.params.split_loads && is_done && !is_bare).then(|| self.lrid());
         let (diff, operand, data, address);
-        match kind {
-            // Only the form without data lists it.
-            _ if self.options.no_data || kind == AtomicKind::StoreFailed => {
-                (diff, operand, data) = (self.address_diff(1), None, None);
-                address = Some(self.address(diff));
-            }
-            AtomicKind::Done(op) if self.params.split_loads => return self.atomic_request(op, size),
-            AtomicKind::Done(_) if self.options.no_address => {
-                diff = self.data_diff(self.params.data_diff_width.into())?;
-                operand = Some(self.value(size.into()));
-                (data, address) = (Some(self.last_value()), None);
-            }
-            _ => {
-                diff = self.diff();
-                operand = Some(self.value(size.into()));
-                data = (kind != AtomicKind::CompareFailed).then(|| self.value(size.into()));
-                address = Some(self.address(diff));
-            }
-        }
-        Ok(Packet::Atomic(Atomic { kind, size, diff, operand, data, address }))
-    }
-
-    fn atomic_request(&mut self, op: AtomicOp, size: u8) -> Result<Packet, Malformed> {
-        let lrid = self.lrid();
-        let (diff, operand, address);
-        if self.options.no_address {
-            diff = self.data_diff(self.params.request_diff_bits())?;
-            (operand, address) = (self.last_value(), None);
-        } else {
-            diff = self.diff();
-            operand = self.value(size.into());
+        if is_bare {
+            (diff, operand, data) = (self.address_diff(1), None, None);
             address = Some(self.address(diff));
+        } else if !is_done || !self.options.no_address {
+            diff = self.diff();
+            operand = Some(self.value(size.into()));
+            data = (is_done && lrid.is_none()).then(|| self.value(size.into()));
+            address = Some(self.address(diff));
+        } else if lrid.is_some() {
+            diff = self.data_diff(self.params.request_diff_bits())?;
+            (operand, data, address) = (Some(self.last_value()), None, None);
+        } else {
+            diff = self.data_diff(self.params.data_diff_width.into())?;
+            operand = Some(self.value(size.into()));
+            (data, address) = (Some(self.last_value()), None);
         }
-        Ok(Packet::AtomicRequest(AtomicRequest { op, size, lrid, diff, operand, address }))
+        Ok(Packet::Atomic(Atomic { kind, size, lrid, diff, operand, data, address }))
     }
 
     fn response(&mut self) -> Result<Packet, Malformed> {

@@ -12,19 +12,21 @@ impl fmt::Display for Packet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Transfer(transfer) => {
-                let Transfer { store, multiple, aligned, size, diff, data, address } = *transfer;
+                let Transfer { store, multiple, aligned, size, lrid, diff, data, address } = *transfer;
                 f.write_str(if multiple { "multiple " } else { "" })?;
                 write!(f, "{} {}", if store { "store" } else { "load" }, 1 << size)?;
+                request(f, lrid)?;
                 value(f, "data", data, diff)?;
                 place(f, address, diff, aligned, size)
             }
-            Self::Atomic(Atomic { kind, size, diff, operand, data, address }) => {
+            Self::Atomic(Atomic { kind, size, lrid, diff, operand, data, address }) => {
                 let name = match kind {
                     AtomicKind::Done(op) => name(*op),
                     AtomicKind::StoreFailed => "conditional store failed",
                     AtomicKind::CompareFailed => "compare and swap failed",
                 };
                 write!(f, "{name} {}", 1 << size)?;
+                request(f, *lrid)?;
                 value(f, "operand", *operand, *diff)?;
                 value(f, "data", *data, *diff)?;
                 place(f, *address, *diff, true, *size)
@@ -40,18 +42,9 @@ impl fmt::Display for Packet {
                 let sign = if data.is_none() && diff.is_address_difference() { "+" } else { "" };
                 write!(f, ", address {sign}{address:#05x}")
             }
-            Self::LoadRequest(request) => {
-                f.write_str(if request.multiple { "multiple " } else { "" })?;
-                write!(f, "load {}, request {}", 1 << request.size, request.lrid)?;
-                place(f, Some(request.address), request.diff, request.aligned, request.size)
-            }
-            Self::AtomicRequest(request) => {
-                write!(f, "{} {}, request {}", name(request.op), 1 << request.size, request.lrid)?;
-                value(f, "operand", Some(request.operand), request.diff)?;
-                place(f, request.address, request.diff, true, request.size)
-            }
             Self::Response(response) => {
-                write!(f, "response {}, request {}", 1 << response.size, response.lrid)?;
+                write!(f, "response {}", 1 << response.size)?;
+                request(f, Some(response.lrid))?;
                 match response.data {
                     None => f.write_str(", error"),
                     Some((diff, data)) => value(f, "data", Some(data), diff),
@@ -71,6 +64,10 @@ const fn name(op: AtomicOp) -> &'static str {
         AtomicOp::Max => "max",
         AtomicOp::Min => "min",
     }
+}
+
+fn request(f: &mut fmt::Formatter<'_>, lrid: Option<u8>) -> fmt::Result {
+    lrid.map_or(Ok(()), |lrid| write!(f, ", request {lrid}"))
 }
 
 fn value(f: &mut fmt::Formatter<'_>, what: &str, value: Option<Value>, diff: Diff) -> fmt::Result {

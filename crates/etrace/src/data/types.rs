@@ -5,16 +5,12 @@ use tracewright_core::{AtomicOp, CsrOp};
 /// A te_data packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packet {
-    /// Load or store.
+    /// Load or store, or the first half of a split load.
     Transfer(Transfer),
-    /// Atomic operation.
+    /// Atomic operation, or the first half of a split one.
     Atomic(Atomic),
     /// Access to a control register.
     Csr(Csr),
-    /// First half of a split load.
-    LoadRequest(LoadRequest),
-    /// First half of a split atomic operation.
-    AtomicRequest(AtomicRequest),
     /// Second half of a split load or atomic operation.
     Response(Response),
 }
@@ -30,6 +26,8 @@ pub struct Transfer {
     pub aligned: bool,
     /// Size in bytes, as an exponent of two.
     pub size: u8,
+    /// Number that the second half repeats, if the load is split.
+    pub lrid: Option<u8>,
     /// Form of address and data.
     pub diff: Diff,
     /// Data, if it is sent.
@@ -45,11 +43,13 @@ pub struct Atomic {
     pub kind: AtomicKind,
     /// Size in bytes, as an exponent of two.
     pub size: u8,
+    /// Number that the second half repeats, if the operation is split.
+    pub lrid: Option<u8>,
     /// Form of address and data.
     pub diff: Diff,
     /// Operand, where values are sent.
     pub operand: Option<Value>,
-    /// Data, where values are sent; a failed compare-and-swap has none.
+    /// Data, where values are sent; a failed compare-and-swap and the first half of a split one have none.
     pub data: Option<Value>,
     /// Address in its sent form, without the bits that are 0, if it is sent.
     pub address: Option<u64>,
@@ -79,40 +79,6 @@ pub struct Csr {
     pub operand: Option<Value>,
     /// Number of the register, or its difference to the last one, in 12 bits.
     pub address: u16,
-}
-
-/// First half of a split load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LoadRequest {
-    /// Whether the access is one of several of an instruction (draft).
-    pub multiple: bool,
-    /// Whether the address is a multiple of the size, as in [`Transfer`].
-    pub aligned: bool,
-    /// Size in bytes, as an exponent of two.
-    pub size: u8,
-    /// Number that the second half repeats.
-    pub lrid: u8,
-    /// Form of the address: [`Diff::Full`] or [`Diff::Address`].
-    pub diff: Diff,
-    /// Address in its sent form.
-    pub address: u64,
-}
-
-/// First half of a split atomic operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AtomicRequest {
-    /// Operation.
-    pub op: AtomicOp,
-    /// Size in bytes, as an exponent of two.
-    pub size: u8,
-    /// Number that the second half repeats.
-    pub lrid: u8,
-    /// Form of address and operand.
-    pub diff: Diff,
-    /// Operand.
-    pub operand: Value,
-    /// Address in its sent form, without the bits that are 0, if it is sent.
-    pub address: Option<u64>,
 }
 
 /// Second half of a split load or atomic operation.
@@ -152,12 +118,7 @@ pub struct Value {
 
 impl Diff {
     pub(super) const fn from_bits(bits: u64) -> Self {
-        match bits {
-            0 => Self::Full,
-            1 => Self::Xor,
-            2 => Self::Address,
-            _ => Self::Difference,
-        }
+        [Self::Full, Self::Xor, Self::Address, Self::Difference][bits as usize & 3]
     }
 
     /// Returns whether addresses are sent as differences.

@@ -99,7 +99,8 @@ impl<'i> Decoder<'i> {
             last_offset: None,
             config,
         };
-        decoder.runner.calls = calls(params);
+        let (most, most_repeats) = params.calls();
+        decoder.runner.calls = Calls::new(most, most_repeats);
         decoder.set_options(decoder.options);
         decoder
     }
@@ -485,12 +486,6 @@ impl State {
     fn start(from: u64) -> Self {
         Self::Waiting { reason: Some(GapReason::Start), from, skipped: false, resume: false }
     }
-}
-
-/// Creates a call stack as deep as the encoder's.
-fn calls(params: &Params) -> Calls {
-    let (most, most_repeats) = params.calls();
-    Calls::new(most, most_repeats)
 }
 
 /// Returns a function that emits accesses to `sink`.

@@ -20,6 +20,15 @@ pub(super) enum Next {
     Unknown,
 }
 
+impl Next {
+    fn known(self) -> Option<u64> {
+        match self {
+            Self::Address(address) => Some(address),
+            Self::Indirect | Self::Unknown => None,
+        }
+    }
+}
+
 /// Part of a block.
 struct Part {
     block: Block,
@@ -73,12 +82,7 @@ impl Decoder<'_> {
         let next = self.close_at(offset, false, sink);
         // The last report may have meant a later occurrence.
         if let Some(next_occurrence) = reported {
-            let start = match next {
-                Next::Address(start) => Some(start),
-                Next::Indirect | Next::Unknown => None,
-            };
-            let isa = self.runner.isa();
-            sink.element(offset, &Element::UnknownPath { start, next: next_occurrence, isa, count: None });
+            self.emit_unknown(offset, next.known(), next_occurrence, sink);
         }
         self.here = NodeId::NONE;
     }
@@ -90,8 +94,7 @@ impl Decoder<'_> {
         if let Some(before) = self.part_before(&node, at) {
             sink.block(offset, &before);
         }
-        let isa = self.runner.isa();
-        sink.element(offset, &Element::UnknownPath { start: Some(at), next: at, isa, count: None });
+        self.emit_unknown(offset, Some(at), at, sink);
         (self.here, self.at, self.pending) = (self.runner.at(at), Some(at), None);
         // The open calls are unknown as well.
         self.runner.calls.clear();
@@ -170,15 +173,15 @@ impl Decoder<'_> {
     pub(super) fn unknown_path(&mut self, offset: u64, here: NodeId, next: u64, sink: &mut impl ElementSink) {
         // Instructions reported earlier have run; emits them if that was not done yet.
         let start = if here == self.here && self.at.is_some() {
-            match self.close_at(offset, false, sink) {
-                Next::Address(next) => Some(next),
-                Next::Indirect | Next::Unknown => None,
-            }
+            self.close_at(offset, false, sink).known()
         } else {
             Some(self.runner.graph().node(here).start())
         };
-        let isa = self.runner.isa();
-        sink.element(offset, &Element::UnknownPath { start, next, isa, count: None });
+        self.emit_unknown(offset, start, next, sink);
+    }
+
+    fn emit_unknown(&self, offset: u64, start: Option<u64>, next: u64, sink: &mut impl ElementSink) {
+        sink.element(offset, &Element::UnknownPath { start, next, isa: self.runner.isa(), count: None });
     }
 
     /// Reports that no image has the code at the end of this node.
@@ -217,8 +220,7 @@ impl Decoder<'_> {
         }
         self.facts.resumed += 1;
         let taken = !map.is_empty() && map.bits() >> (map.count() - 1) & 1 == 0;
-        let isa = self.runner.isa();
-        sink.element(offset, &Element::UnknownPath { start: None, next: self.address, isa, count: None });
+        self.emit_unknown(offset, None, self.address, sink);
         self.go_to(offset, self.address, taken, sink);
         true
     }

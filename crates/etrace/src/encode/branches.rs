@@ -6,7 +6,7 @@ use crate::{Options, Params, Predictor};
 #[derive(Clone, Debug)]
 pub(super) struct Branches {
     /// Map of the first 31.
-    map: BranchMap,
+    pub(super) map: BranchMap,
     /// Number of correctly predicted branches.
     foretold: u64,
     /// Whether a mispredicted branch followed at least 31 correctly predicted ones.
@@ -74,11 +74,6 @@ impl Branches {
         }
     }
 
-    #[inline]
-    pub(super) fn is_empty(&self) -> bool {
-        self.map.is_empty()
-    }
-
     /// Returns whether the branches must be reported now, without an address.
     #[inline]
     pub(super) fn is_full(&self) -> bool {
@@ -95,11 +90,6 @@ impl Branches {
     #[inline]
     pub(super) fn is_nearly_counted_out(&self) -> bool {
         self.foretold + 1 >= MOST_COUNT
-    }
-
-    #[inline]
-    pub(super) fn map(&self) -> BranchMap {
-        self.map
     }
 
     /// Returns the number of correctly predicted branches, and whether one more was mispredicted, if they are

@@ -5,6 +5,7 @@ use tracewright_isa::riscv::IType;
 use super::encoder::{Encoder, Reason};
 use super::port::Reached;
 use super::{ResyncMode, port};
+use crate::bits::sign_extended;
 use crate::ingress::Entry;
 use crate::packet::{
     Address, BranchCount, BranchMap, Context, Packet, QualStatus, Short, Start, Support, Trap,
@@ -23,15 +24,14 @@ impl Encoder {
     pub(super) fn support(&self, ienable: bool, qual_status: QualStatus) -> Packet {
         Packet::Support(Support {
             ienable,
-            encoder_mode: 0,
             qual_status,
             ioptions: self.config.options,
             // Other layouts have no such field.
             resync_disabled: self.config.params.support == SupportLayout::Standard
                 && self.config.resync.mode == ResyncMode::Off,
             denable: ienable && self.config.data.is_some(),
-            dloss: false,
             doptions: self.config.data.unwrap_or_default(),
+            ..Support::default()
         })
     }
 
@@ -81,7 +81,7 @@ impl Encoder {
     pub(super) fn emit_branches(&mut self, out: &mut impl FnMut(&Packet)) {
         let packet = match self.branches.count() {
             Some((count, failed)) => Packet::BranchCount(BranchCount { count, failed, address: None }),
-            None => Packet::Branches(self.branches.map(), None),
+            None => Packet::Branches(self.branches.map, None),
         };
         self.send(&packet, out);
         self.reach(Reached::Last);
@@ -97,7 +97,7 @@ impl Encoder {
             false => self.difference(address),
         };
         let told = Address { value, notify, updiscon, returns };
-        let map = self.branches.map();
+        let map = self.branches.map;
         let mut packet = match self.branches.count() {
             Some((count, failed)) => Packet::BranchCount(BranchCount { count, failed, address: Some(told) }),
             None if map.is_empty() => Packet::Address(told),
@@ -123,7 +123,7 @@ impl Encoder {
         self.reach(if is_first { Reached::First } else { Reached::Last });
         self.address = address;
         self.branches.clear();
-        self.returns.reported();
+        self.returns.count = 0;
         self.is_unconfirmed = is_target && !updiscon;
     }
 
@@ -187,8 +187,7 @@ impl Encoder {
     /// Returns the difference to the last reported address.
     #[inline]
     fn difference(&self, address: u64) -> u64 {
-        let unused = 64 - u32::from(self.config.params.iaddress_width);
-        ((address.wrapping_sub(self.address) << unused) as i64 >> unused) as u64
+        sign_extended(address.wrapping_sub(self.address), self.config.params.iaddress_width.into()) as u64
     }
 }
 

@@ -114,7 +114,7 @@ impl Encoder {
     pub fn new(config: Config) -> Self {
         let Config { params, options, quirks, .. } = &config;
         Self {
-            filters: config.filter != Filter::ALL,
+            filters: config.filter != Filter::default(),
             is_enabled: true,
             is_announced: false,
             current: Entry::NOTHING,
@@ -151,7 +151,7 @@ impl Encoder {
 
     /// Returns the statistics of the port, if there is one. Each packet that did not fit begins a loss.
     pub fn port_stats(&self) -> Stats {
-        self.buffer.as_ref().map(|buffer| *buffer.stats()).unwrap_or_default()
+        self.buffer.as_ref().map(|buffer| *buffer.buffer.stats()).unwrap_or_default()
     }
 
     /// Returns whether packets are being lost at the port.
@@ -230,7 +230,7 @@ impl Encoder {
     /// Sets the filter from the next entry on.
     pub fn set_filter(&mut self, filter: Filter) {
         (self.may_step, self.may_go) = (false, false);
-        self.filters = filter != Filter::ALL;
+        self.filters = filter != Filter::default();
         self.config.filter = filter;
     }
 
@@ -289,7 +289,7 @@ impl Encoder {
         if self.is_lost && !ienable {
             // Otherwise the end is reported when there is room again; no more entries come now.
             if let Some(buffer) = &mut self.buffer {
-                buffer.flush();
+                buffer.buffer.flush();
             }
             self.is_lost = false;
             self.emit_support(ienable, QualStatus::TraceLost, out);
@@ -322,7 +322,7 @@ impl Encoder {
     /// ends. Returns what was reported about its last instruction.
     fn settle(&mut self, entry: &Entry, next: Option<&Entry>, out: &mut impl FnMut(&Packet)) -> Reported {
         if self.is_settled {
-            self.returns.restore(self.returns_before);
+            self.returns.count = self.returns_before;
         }
         let reported = if entry.iretire == 0 {
             self.settle_trap(entry, next, out);
@@ -477,7 +477,7 @@ impl Encoder {
     /// Returns whether a packet must precede a start packet so that a decoder finds the path to it.
     #[inline]
     fn has_unreported(&self, after: Before, is_same_privilege: bool) -> bool {
-        if !self.branches.is_empty() || self.returns.has_unreported(after == Before::Return) {
+        if !self.branches.map.is_empty() || self.returns.has_unreported(after == Before::Return) {
             return true;
         }
         // A decoder that passes the address on another path would stop there if the privilege is right.

@@ -2,7 +2,8 @@ use tracewright_core::control::Comparator;
 
 use crate::ingress::Entry;
 
-/// Filter of traced entries: one comparator per input. All must match; without any, everything is traced.
+/// Filter of traced entries: one comparator per input. All must match; without any, which is the default,
+/// everything is traced.
 ///
 /// An entry is traced as a whole. Comparators see what the interface carries: for a block, the address of its
 /// first instruction.
@@ -31,20 +32,6 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Filter that matches every entry.
-    pub const ALL: Self = Self {
-        itype: Comparator::Off,
-        cause: Comparator::Off,
-        tval: Comparator::Off,
-        privilege: Comparator::Off,
-        iaddr: Comparator::Off,
-        context: Comparator::Off,
-        time: Comparator::Off,
-        ctype: Comparator::Off,
-        iretire: Comparator::Off,
-        ilastsize: Comparator::Off,
-    };
-
     /// Returns whether `entry` is traced.
     pub fn qualifies(&self, entry: &Entry) -> bool {
         self.itype.agrees(entry.itype as u64)

@@ -1,4 +1,4 @@
-use tracewright_core::port::{self, Stats};
+use tracewright_core::port;
 
 use crate::Params;
 use crate::packet::{self, Packet, PayloadBytes, Short};
@@ -25,13 +25,10 @@ impl Port {
         let context = packet::Context { privilege: 0, time: full, context: full };
         let support = packet::Support {
             ienable: true,
-            encoder_mode: 0,
             qual_status: packet::QualStatus::TraceLost,
             ioptions: self.stream.options,
-            resync_disabled: false,
-            denable: false,
-            dloss: false,
             doptions: self.stream.data,
+            ..packet::Support::default()
         };
         // Alternating bits, so that no field is compressed.
         let start = packet::Start { taken: true, context, address: 0x5555_5555_5555_5555 };
@@ -54,7 +51,7 @@ pub enum Reached {
 /// State of a port.
 #[derive(Clone, Debug)]
 pub(super) struct Buffer {
-    buffer: port::Buffer,
+    pub(super) buffer: port::Buffer,
     writing: Writing,
     pub(super) reached: Option<Reached>,
 }
@@ -62,10 +59,6 @@ pub(super) struct Buffer {
 impl Buffer {
     pub(super) fn new(port: &Port) -> Self {
         Self { buffer: port::Buffer::new(port.port), writing: Writing::new(port), reached: None }
-    }
-
-    pub(super) fn stats(&self) -> &Stats {
-        self.buffer.stats()
     }
 
     /// Returns whether these packets fit at this cycle.
@@ -82,11 +75,6 @@ impl Buffer {
             self.writing.write(packet);
         }
         takes
-    }
-
-    /// Drains the buffer completely.
-    pub(super) fn flush(&mut self) {
-        self.buffer.flush();
     }
 }
 

@@ -8,12 +8,12 @@ pub(super) struct Returns {
     is_on: bool,
     /// Whether return addresses are known, not only their number.
     knows_addresses: bool,
-    /// Whether packets have `irets` instead of `irdepth`.
-    counts: bool,
+    /// Whether packets have `irets` instead of `irdepth`, for which calls do not matter.
+    pub(super) counts: bool,
     /// Whether a return that did not go to its call leaves that call on the stack.
     keeps_failed: bool,
     /// Implicit returns since the last reported branch or address.
-    count: u32,
+    pub(super) count: u32,
 }
 
 /// Kind of a return.
@@ -88,23 +88,6 @@ impl Returns {
         core::mem::take(&mut self.count)
     }
 
-    /// Returns the number of implicit returns since the last reported branch or address.
-    #[inline]
-    pub(super) fn count(&self) -> u32 {
-        self.count
-    }
-
-    /// Sets the number of implicit returns.
-    pub(super) fn restore(&mut self, count: u32) {
-        self.count = count;
-    }
-
-    /// Returns whether packets carry the number of implicit returns, for which calls do not matter.
-    #[inline]
-    pub(super) fn counts(&self) -> bool {
-        self.counts
-    }
-
     /// Returns whether a return to `target` and what follows it need no report.
     #[inline]
     pub(super) fn leads_to(&self, target: u64) -> bool {
@@ -141,12 +124,6 @@ impl Returns {
     /// reported.
     pub(super) fn has_unreported(&self, is_implicit: bool) -> bool {
         self.counts && (self.count > 0 || is_implicit)
-    }
-
-    /// Records that an address was reported.
-    #[inline]
-    pub(super) fn reported(&mut self) {
-        self.count = 0;
     }
 
     /// Resets for a synchronisation packet.

@@ -108,7 +108,7 @@ impl Encoder {
             IType::TakenBranch | IType::NotTakenBranch => true,
             IType::None | IType::InferableJump | IType::OtherInferableJump => true,
             // A call changes what packets say about returns, unless they carry a count.
-            IType::InferableCall | IType::UninferableCall => self.returns.counts() && !step.sijump,
+            IType::InferableCall | IType::UninferableCall => self.returns.counts && !step.sijump,
             IType::Return | IType::UninferableJump => !step.sijump,
             _ => false,
         }
@@ -135,7 +135,7 @@ impl Encoder {
             self.awaits = Awaits::Nothing;
             return true;
         }
-        self.returns_before = self.returns.count();
+        self.returns_before = self.returns.count;
         if matches!(step.itype, IType::InferableCall | IType::UninferableCall) {
             self.returns.call(self.config.params.address(step.end()));
         }
@@ -214,7 +214,7 @@ impl Encoder {
             self.branches.push(current.last(), is_taken);
             self.returns.branch();
             self.before = Before::Inferable;
-            if self.branches.map().is_full() {
+            if self.branches.map.is_full() {
                 if self.branches.is_full() {
                     self.emit_branches(out);
                 }

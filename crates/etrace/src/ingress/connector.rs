@@ -16,7 +16,8 @@ use super::{CType, Entry, ITypeWidth, Operation};
 pub struct Connector {
     itype_width: ITypeWidth,
     most_half_words: u32,
-    state: State,
+    /// Part of a block that was committed; `None` if the next instruction begins one.
+    block: Option<Entry>,
     /// Previous instruction.
     before: Operation,
     /// Address after the previous instruction, if it retired just before.
@@ -31,15 +32,6 @@ pub const MAX_PORTS: usize = 8;
 /// For each port, its own block and one that ended before it because of its length or changed circumstances;
 /// and the trap.
 const MAX_READY: usize = 2 * MAX_PORTS + 1;
-
-/// State of the counting machine.
-#[derive(Clone, Copy, Debug)]
-enum State {
-    /// The next instruction begins a block.
-    Idle,
-    /// Part of a block that was committed.
-    Count(Entry),
-}
 
 /// Signals of a commit port in a cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,7 +84,7 @@ impl Connector {
         Self {
             itype_width,
             most_half_words: if most_half_words == 0 { u32::MAX } else { most_half_words },
-            state: State::Idle,
+            block: None,
             before: Operation::Other,
             end: 0,
             ready: [Entry::NOTHING; MAX_READY],
@@ -130,40 +122,34 @@ impl Connector {
         let (operation, before) = (commit.operation, self.before);
         let sijump = is_next && operation.is_sequentially_inferable(before);
         (self.before, self.end) = (operation, commit.pc.wrapping_add(2 * size));
-        if let State::Count(block) = &self.state {
+        if let Some(block) = &self.block {
             let is_same = (block.privilege, block.context) == (common.privilege, common.context);
             if !is_next || !is_same || block.iretire.saturating_add(size as u32) > self.most_half_words {
                 self.cut();
             }
         }
-        let mut block = match self.state {
-            State::Idle => Entry { iaddr: commit.pc, ..entry(common) },
-            State::Count(block) => Entry { cycle: common.cycle, time: block.time, ..block },
+        let mut block = match self.block.take() {
+            None => Entry { iaddr: commit.pc, ..entry(common) },
+            Some(block) => Entry { cycle: common.cycle, ..block },
         };
         block.iretire += size as u32;
         block.ilastsize = if commit.compressed { 0 } else { 1 };
         let itype = operation.itype();
         if itype == IType::None && !commit.notify {
-            self.state = State::Count(block);
+            self.block = Some(block);
             return;
         }
-        self.state = State::Idle;
         let itype = self.itype_width.narrow(itype);
         self.put(Entry { itype, sijump, notify: commit.notify, ..block });
     }
 
     fn trap(&mut self, trap: &TrapSignals, common: &Common) {
         let itype = if trap.interrupt { IType::Interrupt } else { IType::Exception };
-        let block = match core::mem::replace(&mut self.state, State::Idle) {
-            State::Count(block) if block.privilege == common.privilege && block.context == common.context => {
-                block
-            }
-            State::Count(block) => {
-                self.put(block);
-                Entry { iaddr: trap.pc, ..entry(common) }
-            }
-            State::Idle => Entry { iaddr: trap.pc, ..entry(common) },
-        };
+        let is_same = |block: &Entry| (block.privilege, block.context) == (common.privilege, common.context);
+        if !self.block.as_ref().is_some_and(is_same) {
+            self.cut();
+        }
+        let block = self.block.take().unwrap_or(Entry { iaddr: trap.pc, ..entry(common) });
         self.put(Entry { itype, cause: trap.cause, tval: trap.tval, cycle: common.cycle, ..block });
         // The next committed instruction is the handler's.
         self.before = Operation::Other;
@@ -171,7 +157,7 @@ impl Connector {
 
     /// Ends the block without a reason of its own.
     fn cut(&mut self) {
-        if let State::Count(block) = core::mem::replace(&mut self.state, State::Idle) {
+        if let Some(block) = self.block.take() {
             self.put(block);
         }
     }

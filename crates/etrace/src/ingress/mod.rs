@@ -82,36 +82,39 @@ pub enum CType {
     Discontinuity = 3,
 }
 
-impl Step {
-    /// Returns the address of the last instruction.
-    #[inline]
-    pub const fn last(&self) -> u64 {
-        self.end().wrapping_sub(2 << (self.ilastsize & 3))
-    }
+/// Adds where the instructions of a step or an entry lie.
+macro_rules! extent {
+    ($type:ident) => {
+        impl $type {
+            /// Returns the address of the last instruction.
+            #[inline]
+            pub const fn last(&self) -> u64 {
+                self.end().wrapping_sub(2 << (self.ilastsize & 3))
+            }
 
-    /// Returns the address after the last instruction.
-    #[inline]
-    pub const fn end(&self) -> u64 {
-        self.iaddr.wrapping_add(2 * self.iretire as u64)
-    }
+            /// Returns the address after the last instruction.
+            #[inline]
+            pub const fn end(&self) -> u64 {
+                self.iaddr.wrapping_add(2 * self.iretire as u64)
+            }
 
-    /// Returns whether exactly one instruction retired.
-    #[inline]
-    pub const fn is_single(&self) -> bool {
-        self.iretire == 1 << (self.ilastsize & 3)
-    }
+            /// Returns whether exactly one instruction retired.
+            #[inline]
+            pub const fn is_single(&self) -> bool {
+                self.iretire == 1 << (self.ilastsize & 3)
+            }
+        }
+    };
 }
+
+extent!(Step);
+extent!(Entry);
 
 impl CType {
     /// Returns the context type with this encoding.
-    pub const fn from_number(number: u8) -> Option<Self> {
-        match number {
-            0 => Some(Self::Unreported),
-            1 => Some(Self::Imprecise),
-            2 => Some(Self::Precise),
-            3 => Some(Self::Discontinuity),
-            _ => None,
-        }
+    pub fn from_number(number: u8) -> Option<Self> {
+        let all = [Self::Unreported, Self::Imprecise, Self::Precise, Self::Discontinuity];
+        all.get(usize::from(number)).copied()
     }
 }
 
@@ -132,24 +135,6 @@ impl Entry {
         cycle: 0,
         notify: false,
     };
-
-    /// Returns the address of the last instruction.
-    #[inline]
-    pub const fn last(&self) -> u64 {
-        self.end().wrapping_sub(2 << (self.ilastsize & 3))
-    }
-
-    /// Returns the address after the last instruction.
-    #[inline]
-    pub const fn end(&self) -> u64 {
-        self.iaddr.wrapping_add(2 * self.iretire as u64)
-    }
-
-    /// Returns whether exactly one instruction retired.
-    #[inline]
-    pub const fn is_single(&self) -> bool {
-        self.iretire == 1 << (self.ilastsize & 3)
-    }
 
     /// Returns whether the entry has a trap, perhaps after instructions.
     #[inline]

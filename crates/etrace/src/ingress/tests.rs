@@ -156,16 +156,9 @@ fn notifications_end_a_block() {
 fn executed_blocks_become_entries() {
     let block = |flow, role, conditional, ended| {
         let class = Class { flow, role, conditional };
-        let (start, end) = (0x1000, 0x100e);
-        let entry = Executed::default().block(&Block {
-            start,
-            end,
-            count: 4,
-            isa: Isa::Rv64,
-            last_len: 2,
-            class,
-            ended,
-        });
+        let (start, end, isa) = (0x1000, 0x100e, Isa::Rv64);
+        let block = Block { start, end, count: 4, isa, last_len: 2, class, ended };
+        let entry = Executed::default().block(&block);
         assert_eq!((entry.iaddr, entry.last(), entry.end(), entry.privilege), (0x1000, 0x100c, 0x100e, 3));
         (entry.itype, entry.sijump)
     };

@@ -6,7 +6,7 @@ use core::ops::Deref;
 use super::read::map_width;
 use super::{Address, BranchMap, Context, MAX_PAYLOAD, Packet, support};
 use crate::Params;
-use crate::bits::Writer;
+use crate::bits::{Writer, sign_extended};
 
 /// Payload bytes of one packet.
 #[derive(Clone, Copy)]
@@ -186,8 +186,7 @@ fn put_address(writer: &mut Writer, address: &Address, params: &Params) {
 
 /// Appends the fewest bytes that hold the signed address, then its sign once more.
 fn address_in_bytes(writer: &mut Writer, address: u64, params: &Params) {
-    let unused = 64 - u32::from(params.iaddress_width);
-    let value = (address << unused) as i64 >> unused >> params.iaddress_lsb;
+    let value = sign_extended(address, params.iaddress_width.into()) >> params.iaddress_lsb;
     let bits = 65 - if value < 0 { value.leading_ones() } else { value.leading_zeros() };
     writer.put(value as u64, 8 * bits.div_ceil(8));
     writer.bit(value < 0);

@@ -4,6 +4,7 @@
 use super::read::map_width;
 use super::{Address, BranchMap, Packet};
 use crate::Params;
+use crate::bits::sign_extended;
 
 /// String of at most 128 bits, lowest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,11 +152,4 @@ impl Short {
 #[inline]
 fn indices(params: &Params) -> u32 {
     u32::from(params.f0s_width) + u32::from(params.cache_size)
-}
-
-/// Sign-extends the lowest `width` bits of a value; `width` is at least 1.
-#[inline]
-const fn sign_extended(value: u64, width: u32) -> i64 {
-    let unused = 64 - width;
-    (value << unused) as i64 >> unused
 }

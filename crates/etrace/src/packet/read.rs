@@ -3,7 +3,7 @@
 use super::{
     Address, BranchCount, BranchMap, Context, Malformed, Packet, PayloadBytes, Start, Trap, emit, support,
 };
-use crate::bits::Reader;
+use crate::bits::{Reader, sign_extended};
 use crate::{Options, Params};
 
 /// Parses `bytes` as the payload of one packet, given the options of the last support packet.
@@ -149,8 +149,7 @@ fn address_in_bytes(reader: &mut Reader, after: u32, params: &Params) -> Result<
     let low = reader.take(8 * bytes);
     let negative = reader.bit();
     let value = if bytes < 8 && negative { low | u64::MAX << (8 * bytes) } else { low };
-    let unused = 64 - params.address_bits();
-    if ((value << unused) as i64 >> unused) as u64 != value {
+    if sign_extended(value, params.address_bits()) as u64 != value {
         return Err(Malformed::Field("address"));
     }
     Ok(value << params.iaddress_lsb)

@@ -13,15 +13,12 @@ struct Field {
 
 /// Content of a field.
 enum Is {
-    Ienable,
     EncoderMode,
     QualStatus,
-    /// Option, with a function that finds it in the packet.
+    /// Flag, with a function that finds it in the packet.
     Option(fn(&mut Support) -> &mut bool),
-    /// Inverse of an option.
+    /// Inverse of a flag.
     Not(fn(&mut Support) -> &mut bool),
-    Denable,
-    Dloss,
     /// Attribute of the encoder.
     Attribute(fn(&Params) -> u64),
 }
@@ -44,10 +41,10 @@ const NO_ADDRESS: Field = option("no_address", |s| &mut s.doptions.no_address);
 const NO_DATA: Field = option("no_data", |s| &mut s.doptions.no_data);
 const FULL_DADDRESS: Field = option("full_daddress", |s| &mut s.doptions.full_address);
 const FULL_DATA: Field = option("full_data", |s| &mut s.doptions.full_data);
-const IENABLE: Field = field("ienable", 1, Is::Ienable);
+const IENABLE: Field = option("ienable", |s| &mut s.ienable);
 const QUAL_STATUS: Field = field("qual_status", 2, Is::QualStatus);
-const DENABLE: Field = field("denable", 1, Is::Denable);
-const DLOSS: Field = field("dloss", 1, Is::Dloss);
+const DENABLE: Field = option("denable", |s| &mut s.denable);
+const DLOSS: Field = option("dloss", |s| &mut s.dloss);
 
 const REFERENCE: &[Field] = &[
     IENABLE,
@@ -123,14 +120,11 @@ pub(super) fn read(reader: &mut Reader, params: &Params, options: &Options) -> R
     for field in fields(params.support) {
         let value = reader.take(field.width);
         match field.is {
-            Is::Ienable => support.ienable = value != 0,
             Is::EncoderMode if value != 0 => return Err(Malformed::Field(field.name)),
             // No other field says that addresses are differences.
             Is::EncoderMode | Is::Not(_) => {}
             Is::QualStatus => support.qual_status = QualStatus::new(value),
             Is::Option(place) => *place(&mut support) = value != 0,
-            Is::Denable => support.denable = value != 0,
-            Is::Dloss => support.dloss = value != 0,
             Is::Attribute(attribute) if value != attribute(params) => {
                 return Err(Malformed::Params(field.name));
             }
@@ -145,13 +139,10 @@ pub(super) fn write(writer: &mut Writer, support: &Support, params: &Params) {
     let mut support = *support;
     for field in fields(params.support) {
         let value = match field.is {
-            Is::Ienable => support.ienable.into(),
             Is::EncoderMode => support.encoder_mode.into(),
             Is::QualStatus => support.qual_status as u64,
             Is::Option(place) => (*place(&mut support)).into(),
             Is::Not(place) => (!*place(&mut support)).into(),
-            Is::Denable => support.denable.into(),
-            Is::Dloss => support.dloss.into(),
             Is::Attribute(attribute) => attribute(params),
         };
         writer.put(value, field.width);
@@ -161,11 +152,6 @@ pub(super) fn write(writer: &mut Writer, support: &Support, params: &Params) {
 impl QualStatus {
     /// Returns the status that these two bits encode.
     const fn new(bits: u64) -> Self {
-        match bits & 3 {
-            0 => Self::NoChange,
-            1 => Self::EndedRep,
-            2 => Self::TraceLost,
-            _ => Self::EndedNtr,
-        }
+        [Self::NoChange, Self::EndedRep, Self::TraceLost, Self::EndedNtr][bits as usize & 3]
     }
 }

@@ -29,17 +29,6 @@ pub(super) enum Body {
     Other(u8),
 }
 
-/// Layout of a PULP record's content after its bytes are reversed.
-const PULP: Standard = Standard { source_bits: 0, timestamp_bytes: 8, type_bits: 0 };
-
-/// Widths of [`Encapsulation::Standard`].
-#[derive(Clone, Copy)]
-struct Standard {
-    source_bits: u8,
-    timestamp_bytes: u8,
-    type_bits: u8,
-}
-
 impl Encapsulation {
     /// Returns the length of the message that starts with this byte, or `None` if no message does.
     #[inline]
@@ -75,7 +64,7 @@ impl Encapsulation {
         let Some((&header, rest)) = bytes.split_first() else { return Err(Malformed::Length) };
         match *self {
             Self::Standard { source_bits, timestamp_bytes, type_bits } => {
-                Ok(Standard { source_bits, timestamp_bytes, type_bits }.frame(header, rest))
+                Ok(standard(source_bits, timestamp_bytes, type_bits, header, rest))
             }
             Self::Smi => {
                 let (tag, payload) = match rest {
@@ -106,29 +95,28 @@ impl Encapsulation {
                 if record[len..].iter().any(|&byte| byte != 0) {
                     return Err(Malformed::Field("padding"));
                 }
-                Ok(PULP.frame(header, &record[1..len]))
+                Ok(standard(0, 8, 0, header, &record[1..len]))
             }
         }
     }
 }
 
-impl Standard {
-    #[inline]
-    fn frame(&self, header: u8, rest: &[u8]) -> Frame {
-        let flow = header >> 5 & 3;
-        let extend = header & 0x80 != 0;
-        if header & 0x1f == 0 {
-            let body = if extend { Body::Alignment } else { Body::Idle };
-            return Frame { source: 0, flow, timestamp: None, body };
-        }
-        let mut reader = Reader::new(rest, 0);
-        let source = reader.take(self.source_bits.into()) as u16;
-        let timestamp = extend.then(|| reader.take(8 * u32::from(self.timestamp_bytes)));
-        let body = match reader.take(self.type_bits.into()) as u8 {
-            0 => Body::Instruction(reader),
-            1 => Body::Data(reader),
-            kind => Body::Other(kind),
-        };
-        Frame { source, flow, timestamp, body }
+/// Reads the header of a message in the standard encapsulation.
+#[inline]
+fn standard(source_bits: u8, timestamp_bytes: u8, type_bits: u8, header: u8, rest: &[u8]) -> Frame {
+    let flow = header >> 5 & 3;
+    let extend = header & 0x80 != 0;
+    if header & 0x1f == 0 {
+        let body = if extend { Body::Alignment } else { Body::Idle };
+        return Frame { source: 0, flow, timestamp: None, body };
     }
+    let mut reader = Reader::new(rest, 0);
+    let source = reader.take(source_bits.into()) as u16;
+    let timestamp = extend.then(|| reader.take(8 * u32::from(timestamp_bytes)));
+    let body = match reader.take(type_bits.into()) as u8 {
+        0 => Body::Instruction(reader),
+        1 => Body::Data(reader),
+        kind => Body::Other(kind),
+    };
+    Frame { source, flow, timestamp, body }
 }

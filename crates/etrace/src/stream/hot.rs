@@ -42,44 +42,15 @@ impl Hot {
         sources: &Sources,
         sink: &mut impl EtraceSink,
     ) -> usize {
-        if (self.source_bits, self.type_bits) == (0, 0) {
-            return self.run_alone(bytes, position, config, sources, sink);
+        match (self.source_bits, self.type_bits) {
+            (0, 0) => self.run_as::<true>(bytes, position, config, sources, sink),
+            _ => self.run_as::<false>(bytes, position, config, sources, sink),
         }
-        let (mut at, mut last) = (0, None);
-        while let Some(&[header, ref word @ ..]) = bytes.get(at..).and_then(<[u8]>::first_chunk::<9>) {
-            let length = usize::from(header & 0x1f);
-            let len = length + (self.source_bits / 8) as usize;
-            if header & self.mask != self.header || length == 0 || len > 8 {
-                break;
-            }
-            let bits = 8 * len as u32;
-            let word = ((u64::from_le_bytes(*word) << (64 - bits)) as i64) >> (64 - bits);
-            let source = (word & ((1 << self.source_bits) - 1)) as u16;
-            let word = word >> self.source_bits;
-            if word & ((1 << self.type_bits) - 1) != 0 {
-                break;
-            }
-            let word = (word >> self.type_bits) as u64;
-            // Messages read here never change options.
-            let options = match last {
-                Some((of, options)) if of == source => options,
-                _ => last.insert((source, sources.options(source, config).0)).1,
-            };
-            // A message may end before its payload begins; the payload is then all sign bits.
-            let bits = bits.saturating_sub(self.source_bits + self.type_bits);
-            let Some(packet) = self.packet.read(word, bits, &options) else { break };
-            let flow = (header & self.flow) >> 5;
-            let content = Content::Instruction(packet);
-            let message = Message { source, flow, timestamp: None, content };
-            sink.message(position + at as u64, &bytes[at..=at + len], &message);
-            at += 1 + len;
-        }
-        at
     }
 
-    /// Reads messages like [`run`](Self::run) where there is only one source and only instruction trace.
+    /// Reads messages; `ALONE` if there is only one source and only instruction trace.
     #[inline]
-    fn run_alone(
+    fn run_as<const ALONE: bool>(
         &self,
         bytes: &[u8],
         position: u64,
@@ -88,23 +59,36 @@ impl Hot {
         sink: &mut impl EtraceSink,
     ) -> usize {
         let Self { packet, mask, header: expected, flow, .. } = *self;
+        let (source_bits, type_bits) = if ALONE { (0, 0) } else { (self.source_bits, self.type_bits) };
         // Messages read here never change options.
-        let (options, _) = sources.options(0, config);
+        let (mut source, (mut options, _)) = (0, sources.options(0, config));
         let mut at = 0;
         while let Some(&[header, ref word @ ..]) = bytes.get(at..).and_then(<[u8]>::first_chunk::<9>) {
-            let len = usize::from(header & 0x1f);
-            if header & mask != expected || len.wrapping_sub(1) > 7 {
+            let length = usize::from(header & 0x1f);
+            let len = length + (source_bits / 8) as usize;
+            if header & mask != expected || length == 0 || len > 8 {
                 break;
             }
             let bits = 8 * len as u32;
-            let word = (((u64::from_le_bytes(*word) << (64 - bits)) as i64) >> (64 - bits)) as u64;
-            if sink.short(position + at as u64, word, len as u32) {
+            let word = ((u64::from_le_bytes(*word) << (64 - bits)) as i64) >> (64 - bits);
+            let from = (word & ((1 << source_bits) - 1)) as u16;
+            let word = word >> source_bits;
+            if word & ((1 << type_bits) - 1) != 0 {
+                break;
+            }
+            let word = (word >> type_bits) as u64;
+            if ALONE && sink.short(position + at as u64, word, len as u32) {
                 at += 1 + len;
                 continue;
             }
+            if from != source {
+                (source, (options, _)) = (from, sources.options(from, config));
+            }
+            // A message may end before its payload begins; the payload is then all sign bits.
+            let bits = bits.saturating_sub(source_bits + type_bits);
             let Some(packet) = packet.read(word, bits, &options) else { break };
             let content = Content::Instruction(packet);
-            let message = Message { source: 0, flow: (header & flow) >> 5, timestamp: None, content };
+            let message = Message { source, flow: (header & flow) >> 5, timestamp: None, content };
             sink.message(position + at as u64, &bytes[at..=at + len], &message);
             at += 1 + len;
         }

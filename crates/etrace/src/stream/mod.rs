@@ -34,6 +34,13 @@ pub enum Encapsulation {
     Pulp,
 }
 
+impl Default for Encapsulation {
+    /// Returns the standard encapsulation of one source, without timestamps and types.
+    fn default() -> Self {
+        Self::Standard { source_bits: 0, timestamp_bytes: 0, type_bits: 0 }
+    }
+}
+
 impl Encapsulation {
     /// Returns whether messages can have a timestamp that counts cycles.
     pub const fn has_timestamps(&self) -> bool {
@@ -46,7 +53,7 @@ impl Encapsulation {
 }
 
 /// Settings that are needed to read a stream.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
     /// Fixed attributes of the encoder.
     pub params: Params,

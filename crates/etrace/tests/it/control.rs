@@ -3,23 +3,85 @@
 use crate::programs::all_params;
 use crate::support;
 
-use std::path::Path;
-
-use support::Feed;
-use support::executions::{Execution, replay};
-use support::machine::samples;
+use support::machine::{Event, Record, addresses, image, run, sample, samples};
+use support::{assert_same, feed};
 use tracewright_core::control::{Control, Plan};
-use tracewright_core::{Block, Element, MemorySpace};
+use tracewright_core::{Block, Element, Ended, MemorySpace, Role};
+use tracewright_etrace::Options;
 use tracewright_etrace::decode::{self, Decoder};
 use tracewright_etrace::encode::{Config, Encoder, Resync, ResyncMode};
-use tracewright_etrace::ingress::{CType, Executed};
+use tracewright_etrace::ingress::{CType, Executed, ITypeWidth};
 use tracewright_etrace::packet::Packet;
-use tracewright_etrace::stream::{self, Encapsulation, Parser, Writer};
-use tracewright_etrace::{Options, data};
+use tracewright_etrace::stream::{self, Writer};
 use tracewright_flow::Instructions;
 use tracewright_hart::{Controlled, Events, HartSink, Moment, Privilege, Trap};
+use tracewright_image::Image;
+use tracewright_isa::riscv::IType;
 use tracewright_testkit::Rng;
 use tracewright_testkit::control::{Asked, EventNames, Happening, Step, qualified, random};
+
+/// Execution of a program.
+struct Execution {
+    record: Record,
+    /// Its instructions and traps, one by one.
+    steps: Vec<Step>,
+    image: Image,
+}
+
+impl Execution {
+    /// Runs the first instructions of a program.
+    fn of(path: &std::path::Path, instructions: u64) -> Self {
+        let record = run(path, instructions);
+        Self { steps: steps(&record), image: image(&record.code), record }
+    }
+
+    /// Returns the number of retired instructions.
+    fn retired(&self) -> u64 {
+        self.record.bits.len() as u64
+    }
+
+    /// Replays the events.
+    fn replay(&self, sink: &mut impl HartSink) {
+        for (event, bits) in self.record.told() {
+            match event {
+                Event::Block(block, _) => {
+                    sink.instructions(bits);
+                    sink.block(block);
+                }
+                Event::Trap(trap) => sink.trap(trap),
+                Event::Privilege(privilege) => sink.privilege(*privilege),
+                Event::Context(context) => sink.context(*context),
+            }
+        }
+    }
+}
+
+fn steps(record: &Record) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let mut now =
+        Step { pc: 0, privilege: 0, context: 0, cycle: 0, block: (0, 0, 0), what: Happening::Retired };
+    for (event, bits) in record.told() {
+        match event {
+            Event::Block(block, _) => {
+                let iretire = (block.end.wrapping_sub(block.start) / 2) as u32;
+                let whole = (IType::of(block) as u8, iretire, u8::from(block.last_len == 4));
+                let returns = block.class.role == Role::ExceptionReturn && block.ended == Ended::Taken;
+                for (pc, _) in addresses(block, bits) {
+                    now.cycle += 1;
+                    let is_return = returns && pc == block.last();
+                    let what = if is_return { Happening::Returned } else { Happening::Retired };
+                    steps.push(Step { pc, block: whole, what, ..now });
+                }
+            }
+            &Event::Trap(Trap { pc, cause, interrupt, value: tval, served, .. }) => {
+                steps.push(Step { pc, what: Happening::Trap { cause, tval, interrupt, served }, ..now });
+            }
+            Event::Privilege(privilege) => now.privilege = *privilege as u8,
+            Event::Context(context) => now.context = *context,
+        }
+    }
+    steps
+}
 
 /// Item of comparison: a retired instruction, or a trap.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,8 +117,7 @@ struct Encode {
 
 impl Encode {
     fn new(config: &Config, stream: &stream::Config) -> Self {
-        let mut executed = Executed::default();
-        executed.ctype(CType::Discontinuity);
+        let executed = Executed::new(ITypeWidth::Four, CType::Discontinuity);
         let encoder = Encoder::new(config.clone());
         let writer = Writer::new(stream.clone()).with_alignment(500);
         Self { encoder, executed, writer, bytes: Vec::new(), halts: 0 }
@@ -106,7 +167,7 @@ fn controlled(asked: &Asked, encode: Encode) -> Controlled<Encode> {
     Controlled::new(Control::new(plan), encode).with_events(events)
 }
 
-fn decoded(execution: &Execution, bytes: &[u8], config: &Config, stream: stream::Config) -> Vec<Item> {
+fn decoded(execution: &Execution, bytes: &[u8], config: &Config, stream: &stream::Config) -> Vec<Item> {
     let image = &execution.image;
     let mut found = Vec::new();
     let mut privilege = 0;
@@ -123,17 +184,14 @@ fn decoded(execution: &Execution, bytes: &[u8], config: &Config, stream: stream:
         Element::TraceOn(_) | Element::End => {}
         ref other => panic!("at {offset:#x}: {other:x?}"),
     };
-    let mut decoder = Decoder::new(&config.params, decode::Options::default(), image, execution.isa);
-    let mut parser = Parser::new(stream);
-    let mut messages = Feed { decoder: &mut decoder, sink: &mut sink };
-    parser.feed(bytes, &mut messages);
-    parser.finish(&mut messages);
-    decoder.finish(bytes.len() as u64, &mut sink);
+    let isa = execution.record.isa();
+    let mut decoder = Decoder::new(&config.params, decode::Options::default(), image, isa);
+    feed(&mut decoder, stream, [bytes], true, &mut sink);
     found
 }
 
 fn config(rng: &mut Rng, execution: &Execution) -> Config {
-    let params = all_params(execution.isa);
+    let params = all_params(execution.record.isa());
     let mut on = || rng.one_in(2);
     let options = Options {
         implicit_return: on(),
@@ -151,14 +209,9 @@ fn config(rng: &mut Rng, execution: &Execution) -> Config {
 /// Encodes what qualifies and decodes it. Returns the number of steps, and how often tracing was switched
 /// off.
 fn check(name: &str, execution: &Execution, asked: &Asked, config: &Config) -> (u64, u64) {
-    let stream = stream::Config {
-        params: config.params.clone(),
-        encapsulation: Encapsulation::Standard { source_bits: 0, timestamp_bytes: 0, type_bits: 0 },
-        options: Options::default(),
-        data: data::Options::default(),
-    };
+    let stream = stream::Config { params: config.params.clone(), ..stream::Config::default() };
     let mut sink = controlled(asked, Encode::new(config, &stream));
-    replay(&execution.told, &mut sink);
+    execution.replay(&mut sink);
     sink.inner.tell(|encoder, mut out| encoder.finish(&mut out));
     let told = qualified(asked, &execution.steps);
     let expected: Vec<_> = execution
@@ -171,23 +224,12 @@ fn check(name: &str, execution: &Execution, asked: &Asked, config: &Config) -> (
     let count = expected.iter().filter(|item| matches!(item, Item::Retired(..))).count() as u64;
     assert_eq!(sink.control().qualified(), count, "{name}: {}", asked.text);
     assert_eq!(sink.left_out(), 0);
-    let found = decoded(execution, &sink.inner.bytes, config, stream);
+    let found = decoded(execution, &sink.inner.bytes, config, &stream);
     if found.contains(&Item::Unknown) {
         // No trace can count the rounds of a loop without a branch.
-        assert!(execution.has_uncounted_loop, "{name}: {}", asked.text);
-    } else if let Some(at) =
-        (0..found.len().max(expected.len())).find(|&at| found.get(at) != expected.get(at))
-    {
-        let around =
-            |items: &[Item]| items[at.saturating_sub(4).min(items.len())..items.len().min(at + 4)].to_vec();
-        panic!(
-            "{name}: {}\n{:?}\n{at} of {}: qualified {:x?}\ndecoded {:x?}",
-            asked.text,
-            config.options,
-            expected.len(),
-            around(&expected),
-            around(&found)
-        );
+        assert!(execution.record.has_uncounted_loop(), "{name}: {}", asked.text);
+    } else {
+        assert_same(&format!("{name}: {}\n{:?}", asked.text, config.options), &found, &expected);
     }
     (count, sink.inner.halts)
 }
@@ -214,7 +256,7 @@ fn decoded_is_exactly_what_qualifies() {
             let (count, off) = check(&format!("{name}, seed {seed}"), &execution, &asked, &config);
             match count {
                 0 => none += 1,
-                _ if count == execution.retired => all += 1,
+                _ if count == execution.retired() => all += 1,
                 _ => some += 1,
             }
             halts += off;
@@ -229,13 +271,11 @@ fn decoded_is_exactly_what_qualifies() {
 #[test]
 fn interrupt_handlers_alone() {
     for (name, expected) in [("timer.elf", true), ("sort.elf", false)] {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/bin").join(name);
-        let execution = Execution::of(&path, 300_000);
-        let isr = |text: &str| Asked { text: text.into(), ..isr() };
+        let execution = Execution::of(&sample(name), 300_000);
         let config = config(&mut Rng::new(1), &execution);
-        let (count, _) = check(name, &execution, &isr("isr"), &config);
-        assert_eq!(count > 0, expected, "{name}: {count} of {}", execution.retired);
-        assert!(count < execution.retired / 2, "{name}: {count} of {}", execution.retired);
+        let (count, _) = check(name, &execution, &isr(), &config);
+        assert_eq!(count > 0, expected, "{name}: {count} of {}", execution.retired());
+        assert!(count < execution.retired() / 2, "{name}: {count} of {}", execution.retired());
     }
 }
 

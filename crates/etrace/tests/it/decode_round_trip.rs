@@ -1,14 +1,17 @@
 //! Random executions, encoded and decoded, give the same blocks and traps.
 
+use crate::support::program_image;
+
 use tracewright_core::{Block, Element, GapReason, MemorySpace};
 use tracewright_etrace::decode::{self, Decoder};
-use tracewright_etrace::encode::{self, Encoder, Resync, ResyncMode};
-use tracewright_etrace::ingress::{CType, Executed};
+use tracewright_etrace::encode::{self, Resync, ResyncMode};
+use tracewright_etrace::ingress::{CType, Executed, ITypeWidth};
 use tracewright_etrace::packet::Packet;
 use tracewright_etrace::{Options, Params, SupportLayout};
 use tracewright_flow::Instructions;
-use tracewright_image::{Bytes, Image};
+use tracewright_image::Image;
 use tracewright_testkit::Rng;
+use tracewright_testkit::etrace::{encode, entry};
 use tracewright_testkit::riscv::walk::{Event, Happenings, Program, Walk};
 
 /// Event that a trace covers.
@@ -75,35 +78,25 @@ fn case(seed: u64, v2_returns: bool) -> Case {
     let ctype =
         if switches > 0 { CType::Discontinuity } else { *rng.pick(&[CType::Precise, CType::Imprecise]) };
     let name = format!("seed {seed}: {params:?} {options:?} {resync:?} {happenings:?} {ctype:?}");
-    let mut encoder =
-        Encoder::new(encode::Config { params: params.clone(), options, resync, ..encode::Config::default() });
-    let mut executed = Executed::default();
-    executed.ctype(ctype);
-    let (mut packets, mut ran, mut handlers) = (Vec::new(), Vec::new(), Vec::new());
+    let config = encode::Config { params: params.clone(), options, resync, ..encode::Config::default() };
+    let mut executed = Executed::new(ITypeWidth::Four, ctype);
+    let (mut entries, mut ran) = (Vec::new(), Vec::new());
     let mut notify = rng.clone();
     Walk::new(&program, Rng::new(seed ^ 0x5555)).with(happenings).run(3_000, &mut |event| {
-        let mut tell = |packet: &Packet| packets.push(*packet);
         match event {
             Event::Block(block) => {
                 if notify.one_in(100) {
                     executed.notify();
                 }
                 ran.push(Told::Block(*block));
-                encoder.entry(&executed.block(block), &mut tell);
             }
-            Event::Trap(trap) => {
-                ran.push(Told::Trap(trap.cause as u16, trap.interrupt, Some(trap.pc)));
-                handlers.push((trap.interrupt, trap.cause, trap.next));
-                encoder.entry(&executed.trap(trap.pc, trap.cause, trap.interrupt, trap.value), &mut tell);
-            }
-            Event::Privilege(privilege) => executed.privilege(*privilege),
-            Event::Context { id, .. } => executed.context((*id).into()),
+            Event::Trap(trap) => ran.push(Told::Trap(trap.cause as u16, trap.interrupt, Some(trap.pc))),
+            Event::Privilege(_) | Event::Context { .. } => {}
         }
+        entries.extend(entry(&mut executed, event));
     });
-    encoder.finish(&mut |packet: &Packet| packets.push(*packet));
-    let mut builder = Image::builder();
-    builder.raw("code", Bytes::from(program.bytes.clone()), program.address, MemorySpace::ANY).unwrap();
-    let image = builder.build();
+    let packets = encode(config, &entries);
+    let image = program_image(&program);
     let mut elements = Vec::new();
     let mut tell = |offset: u64, element: &Element| elements.push((offset, *element));
     let options = decode::Options {

@@ -1,16 +1,14 @@
 //! Executed blocks and single instructions give the same packets.
 
-use std::path::Path;
+use crate::support::{Spike, assert_same, entries};
 
 use tracewright_core::Block;
-use tracewright_etrace::encode::{Config, Encoder, Resync, ResyncMode};
-use tracewright_etrace::ingress::csv::{Reader, Retirement};
+use tracewright_etrace::encode::{Config, Resync, ResyncMode};
 use tracewright_etrace::ingress::{CType, Entry, Executed, ITypeWidth};
-use tracewright_etrace::packet::Packet;
 use tracewright_etrace::{Options, Params};
 use tracewright_hart::{Blocks, HartSink, Privilege, Trap, log};
 use tracewright_isa::riscv::{IType, Xlen};
-use tracewright_testkit::etrace::{flows, text};
+use tracewright_testkit::etrace::{encode, flows};
 use tracewright_testkit::{captures_for, skip};
 
 /// HartSink that turns a machine's events into entries: all it takes to connect an encoder to a hart.
@@ -38,24 +36,14 @@ impl HartSink for Port {
 }
 
 /// Returns the blocks of a retirement trace.
-fn blocks(path: &Path, xlen: Xlen, itype_width: ITypeWidth) -> Option<Vec<Entry>> {
-    let text = text(path)?;
+fn blocks(trace: &str, xlen: Xlen, itype_width: ITypeWidth) -> Vec<Entry> {
     let port = Port { executed: Executed::new(itype_width, CType::Precise), entries: Vec::new() };
     let mut blocks = Blocks::new(xlen, port);
-    let mut reader = log::csv::Reader::new(text.as_bytes());
+    let mut reader = log::csv::Reader::new(trace.as_bytes());
     while let Some(retired) = reader.next().unwrap() {
         blocks.take(&retired);
     }
-    Some(blocks.finish().entries)
-}
-
-fn encode(config: &Config, entries: &[Entry]) -> Vec<Packet> {
-    let mut encoder = Encoder::new(config.clone());
-    let mut packets = Vec::new();
-    let mut out = |packet: &Packet| packets.push(*packet);
-    entries.iter().for_each(|entry| encoder.entry(entry, &mut out));
-    encoder.finish(&mut out);
-    packets
+    blocks.finish().entries
 }
 
 /// Returns encoders with various options; the inputs do not mark sequentially inferable jumps.
@@ -89,19 +77,11 @@ fn blocks_of_retirement_traces_give_the_packets_of_single_instructions() {
     let mut compared = 0;
     for flow in flows(&captures) {
         let Some(input) = flow.encoder_input() else { continue };
-        let reader = Reader::new(input.as_bytes(), Retirement::Instruction).unwrap();
-        let single: Vec<_> = reader.map(Result::unwrap).collect();
-        let (xlen, width) = match (flow.params.iaddress_width, &flow.set[..6]) {
-            (32, "itype3") => (Xlen::Rv32, ITypeWidth::Three),
-            (32, _) => (Xlen::Rv32, ITypeWidth::Four),
-            (_, "itype3") => (Xlen::Rv64, ITypeWidth::Three),
-            _ => (Xlen::Rv64, ITypeWidth::Four),
-        };
-        let folder = captures.join("riscv/etrace/spike_pc_trace");
-        let compressed = folder.join(format!("{}.spike_pc_trace.xz", flow.program));
-        let plain = folder.join(format!("{}.spike_pc_trace", flow.program));
-        let path = if plain.exists() { plain } else { compressed };
-        let Some(mut blocks) = blocks(&path, xlen, width) else { continue };
+        let single = entries(&input);
+        let xlen = if flow.params.iaddress_width == 32 { Xlen::Rv32 } else { Xlen::Rv64 };
+        let width = if flow.set.starts_with("itype3") { ITypeWidth::Three } else { ITypeWidth::Four };
+        let Some(trace) = Spike::text(&captures, &flow.program) else { continue };
+        let mut blocks = blocks(&trace, xlen, width);
         // The flow that made the inputs took RV32's C.JAL for RV64's C.ADDIW, which is no call.
         if flow.program == "xrle" {
             for entry in blocks.iter_mut().filter(|entry| entry.itype == IType::InferableCall) {
@@ -117,18 +97,9 @@ fn blocks_of_retirement_traces_give_the_packets_of_single_instructions() {
         {
             ours.itype = theirs.itype;
         }
-        for (at, config) in configs(&flow.params).iter().enumerate() {
-            let (one, other) = (encode(config, &single), encode(config, &blocks));
-            if let Some(first) = (0..one.len().max(other.len())).find(|&i| one.get(i) != other.get(i)) {
-                let near = |packets: &[Packet]| {
-                    packets.iter().skip(first.saturating_sub(2)).take(4).copied().collect::<Vec<_>>()
-                };
-                let (one, other) = (near(&one), near(&other));
-                panic!(
-                    "{}/{} {at}: packet {first}\nsingle: {one:#x?}\nblocks: {other:#x?}",
-                    flow.set, flow.program
-                );
-            }
+        for (at, config) in configs(&flow.params).into_iter().enumerate() {
+            let what = format!("{}/{} {at}", flow.set, flow.program);
+            assert_same(&what, &encode(config.clone(), &blocks), &encode(config, &single));
             compared += 1;
         }
     }

@@ -1,17 +1,18 @@
 //! One execution through any number of commit ports, as blocks, as single instructions and as text gives the
 //! same packets.
 
+use crate::support::assert_same;
+
 use tracewright_core::{Block, Class, Ended, Isa};
-use tracewright_etrace::encode::{Comparator, Config, Encoder, Filter, Resync, ResyncMode};
+use tracewright_etrace::Params;
+use tracewright_etrace::encode::{Comparator, Config, Filter, Resync, ResyncMode};
 use tracewright_etrace::ingress::csv::{self, Reader, Retirement};
 use tracewright_etrace::ingress::{
     CType, Commit, Common, Connector, Entry, Executed, ITypeWidth, Operation, TrapSignals,
 };
-use tracewright_etrace::packet::Packet;
-use tracewright_etrace::{Options, Params};
 use tracewright_isa::riscv::{Xlen, decode, len};
 use tracewright_testkit::Rng;
-use tracewright_testkit::etrace::{any_options, any_params};
+use tracewright_testkit::etrace::{any_options, any_params, encode, entry};
 use tracewright_testkit::riscv::walk::{Event, Happenings, Program, Walk};
 
 /// Execution.
@@ -67,15 +68,11 @@ impl Run {
                     }
                     entries.push(executed.block(&Block { start: block.last(), count: 1, ..*block }));
                 }
-                Event::Block(block) => entries.push(executed.block(block)),
-                Event::Trap(trap) => {
-                    entries.push(executed.trap(trap.pc, trap.cause, trap.interrupt, trap.value));
-                }
-                Event::Privilege(privilege) => executed.privilege(*privilege),
-                Event::Context { id, elsewhere } => {
+                Event::Context { elsewhere, .. } => {
                     executed.ctype(ctype(*elsewhere));
-                    executed.context((*id).into());
+                    entries.extend(entry(&mut executed, event));
                 }
+                _ => entries.extend(entry(&mut executed, event)),
             }
         }
         entries
@@ -143,32 +140,13 @@ const fn ctype(elsewhere: bool) -> CType {
     if elsewhere { CType::Discontinuity } else { CType::Precise }
 }
 
-fn encode<'a>(config: &Config, entries: impl IntoIterator<Item = &'a Entry>) -> Vec<Packet> {
-    let mut encoder = Encoder::new(config.clone());
-    let mut packets = Vec::new();
-    let mut out = |packet: &Packet| packets.push(*packet);
-    entries.into_iter().for_each(|entry| encoder.entry(entry, &mut out));
-    encoder.finish(&mut out);
-    packets
-}
-
 fn any_encoder(rng: &mut Rng, isa: Isa) -> Config {
     let width = if isa == Isa::Rv32 { 32 } else { 64 };
     let params = Params { iaddress_width: width, iaddress_lsb: 1, ..any_params(rng) };
-    let options: Options = any_options(rng, &params);
+    let options = any_options(rng, &params);
     let mode = *rng.pick(&[ResyncMode::Off, ResyncMode::Packets, ResyncMode::HalfWords]);
     let resync = Resync { mode, max: rng.below(4) as u8, anywhere: false };
     Config { params, options, resync, ..Config::default() }
-}
-
-#[track_caller]
-fn assert_same(what: &str, one: &[Packet], other: &[Packet]) {
-    if let Some(at) = (0..one.len().max(other.len())).find(|&at| one.get(at) != other.get(at)) {
-        let near = |packets: &[Packet]| {
-            packets.iter().skip(at.saturating_sub(2)).take(4).copied().collect::<Vec<_>>()
-        };
-        panic!("{what}: packet {at}\nblocks: {:#x?}\n{what}: {:#x?}", near(one), near(other));
-    }
 }
 
 #[test]
@@ -178,21 +156,21 @@ fn packets_do_not_depend_on_how_instructions_retire() {
         let run = Run::random(&mut rng, 400);
         let width = if rng.one_in(4) { ITypeWidth::Three } else { ITypeWidth::Four };
         let config = any_encoder(&mut rng, run.program.isa);
-        let packets = encode(&config, &run.executed(width, false));
+        let packets = encode(config.clone(), &run.executed(width, false));
         assert!(packets.len() > 4);
         // With a filter that matches everything, no entry takes the fast path.
-        let filter = Filter { iaddr: Comparator::Range(0, u64::MAX), ..Filter::ALL };
+        let filter = Filter { iaddr: Comparator::Range(0, u64::MAX), ..Filter::default() };
         let slow = Config { filter, ..config.clone() };
-        assert_same(&format!("seed {seed}, slow"), &packets, &encode(&slow, &run.executed(width, false)));
+        assert_same(&format!("seed {seed}, slow"), &encode(slow, &run.executed(width, false)), &packets);
         let single = run.executed(width, true);
-        assert_same(&format!("seed {seed}, single"), &packets, &encode(&config, &single));
+        assert_same(&format!("seed {seed}, single"), &encode(config.clone(), &single), &packets);
         for ports in [1, 2, 3, 8] {
             let what = format!("seed {seed}, {ports} ports");
             let rows = run.committed(width, ports, &mut rng);
-            assert_same(&what, &packets, &encode(&config, rows.iter().flatten()));
+            assert_same(&what, &encode(config.clone(), rows.iter().flatten()), &packets);
             let text = written(&rows);
             let read: Vec<_> = Reader::new(&text, Retirement::Block).unwrap().map(Result::unwrap).collect();
-            assert_same(&format!("{what}, text"), &packets, &encode(&config, &read));
+            assert_same(&format!("{what}, text"), &encode(config.clone(), &read), &packets);
         }
     }
 }

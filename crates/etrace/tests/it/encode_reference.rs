@@ -1,20 +1,17 @@
 //! The encoder compared with the reference model: the same input gives the same packets.
 
+use crate::support::{assert_same, entries};
+
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
 use tracewright_etrace::Options;
-use tracewright_etrace::encode::{Config, Encoder, Quirks, Resync, ResyncMode};
+use tracewright_etrace::encode::{Config, Quirks, Resync, ResyncMode};
 use tracewright_etrace::ingress::Entry;
-use tracewright_etrace::ingress::csv::{Reader, Retirement};
-use tracewright_etrace::packet::{self, Packet, PayloadBytes};
-use tracewright_testkit::etrace::{Flow, flows, te_inst};
+use tracewright_etrace::packet::{self, PayloadBytes};
+use tracewright_testkit::etrace::{Flow, encode, flows, te_inst};
 use tracewright_testkit::{captures_for, skip};
-
-fn entries(csv: &str) -> Vec<Entry> {
-    Reader::new(csv.as_bytes(), Retirement::Instruction).unwrap().map(Result::unwrap).collect()
-}
 
 /// Returns the settings of the reference model for a set.
 fn reference(flow: &Flow) -> Config {
@@ -29,28 +26,6 @@ fn reference(flow: &Flow) -> Config {
         resync: Resync { mode: ResyncMode::Packets, max, anywhere: true },
         quirks: Quirks::REFERENCE,
         ..Config::default()
-    }
-}
-
-fn encode(config: Config, entries: &[Entry]) -> Vec<Packet> {
-    let mut encoder = Encoder::new(config);
-    let mut packets = Vec::new();
-    let mut out = |packet: &Packet| packets.push(*packet);
-    entries.iter().for_each(|entry| encoder.entry(entry, &mut out));
-    encoder.finish(&mut out);
-    packets
-}
-
-#[track_caller]
-fn assert_same(name: &str, ours: &[Packet], theirs: &[Packet]) {
-    if let Some(at) = (0..ours.len().max(theirs.len())).find(|&at| ours.get(at) != theirs.get(at)) {
-        let from = at.saturating_sub(3);
-        panic!(
-            "{name}: packet {at} of {}\nours:   {:#?}\ntheirs: {:#?}",
-            theirs.len(),
-            ours.iter().skip(from).take(5).collect::<Vec<_>>(),
-            theirs.iter().skip(from).take(5).collect::<Vec<_>>(),
-        );
     }
 }
 

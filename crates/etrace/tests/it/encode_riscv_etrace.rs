@@ -10,12 +10,13 @@ use riscv_etrace::packet::payload::{AddressInfo, InstructionTrace};
 use riscv_etrace::packet::sync::{self, Synchronization};
 use riscv_etrace::packet::unit::{ReferenceDOptions, ReferenceIOptions};
 use riscv_etrace::types;
-use tracewright_etrace::encode::{Config, Encoder, Quirks, Resync, ResyncMode};
+use tracewright_etrace::encode::{Config, Quirks, Resync, ResyncMode};
 use tracewright_etrace::ingress::{self, Entry, Executed, ITypeWidth};
 use tracewright_etrace::packet::{Address, BranchMap, Context, Packet, QualStatus, Start, Trap};
 use tracewright_etrace::{Options, Params};
 use tracewright_isa::riscv;
 use tracewright_testkit::Rng;
+use tracewright_testkit::etrace::{encode, entry};
 use tracewright_testkit::riscv::walk::{Event, Happenings, Program, Walk};
 
 /// Entry as a step of `riscv-etrace`.
@@ -102,9 +103,7 @@ fn entries(rng: &mut Rng) -> Vec<Entry> {
             }
             entries.push(Entry { iaddr: entry.last(), iretire: last, ..entry });
         }
-        Event::Trap(trap) => entries.push(executed.trap(trap.pc, trap.cause, trap.interrupt, trap.value)),
-        Event::Privilege(privilege) => executed.privilege(*privilege),
-        Event::Context { .. } => {}
+        _ => entries.extend(entry(&mut executed, event)),
     });
     while entries.last().is_some_and(Entry::is_trap) {
         entries.pop();
@@ -161,17 +160,14 @@ fn packets_are_those_of_riscv_etrace() {
             continue;
         }
         compared += 1;
-        let mut encoder = Encoder::new(Config {
+        let config = Config {
             params: Params { nocontext: false, ..Params::default() },
             options: Options { full_address, ..Options::default() },
             resync: Resync { mode: ResyncMode::Off, ..Resync::default() },
             quirks: Quirks { bare_starts: true, ..Quirks::default() },
             ..Config::default()
-        });
-        let mut told = Vec::new();
-        let mut out = |packet: &Packet| told.push(*packet);
-        entries.iter().for_each(|entry| encoder.entry(entry, &mut out));
-        encoder.finish(&mut out);
+        };
+        let mut told = encode(config, &entries);
         let Some(Packet::Support(end)) = told.pop() else { panic!() };
         told.remove(0);
         let (mut theirs, status) = their_packets(&entries, full_address);

@@ -7,19 +7,19 @@ mod elf;
 
 use std::path::PathBuf;
 
-use support::Feed;
-use support::happened::{Happened, difference};
-use support::machine::{Event, Record, files, image, run, samples};
-use tracewright_core::{Element, Isa};
+use support::feed;
+use support::happened::{Found, difference};
+use support::machine::{Record, files, image, run, samples};
+use tracewright_core::Isa;
 use tracewright_etrace::decode::{self, Decoder};
-use tracewright_etrace::encode::{Config, Encoder, Resync, ResyncMode};
-use tracewright_etrace::ingress::{CType, Executed};
-use tracewright_etrace::packet::Packet;
-use tracewright_etrace::stream::{self, Encapsulation, Parser, Writer};
-use tracewright_etrace::{Options, Params, SupportLayout, data};
+use tracewright_etrace::encode::{Config, Resync, ResyncMode};
+use tracewright_etrace::ingress::{CType, Executed, ITypeWidth};
+use tracewright_etrace::stream::{self, Writer};
+use tracewright_etrace::{Options, Params, SupportLayout};
 use tracewright_hart::Hart;
 use tracewright_hart::bare::{self, Bare};
 use tracewright_testkit::captures_for;
+use tracewright_testkit::etrace::encode;
 
 /// Number of instructions of each program; traps, system calls and loops come long before.
 const INSTRUCTIONS: u64 = 1_000_000;
@@ -66,77 +66,33 @@ fn encoders(isa: Isa) -> Vec<(&'static str, Config)> {
     ]
 }
 
-fn encode(config: &Config, events: &[Event], stream: &stream::Config) -> Vec<u8> {
-    let mut executed = Executed::default();
-    // A change of context may be a switch of threads.
-    executed.ctype(CType::Discontinuity);
-    let mut encoder = Encoder::new(config.clone());
-    let mut writer = Writer::new(stream.clone()).with_alignment(500);
-    let mut bytes = Vec::new();
-    let mut out = |packet: &Packet| writer.instruction(0, None, packet, &mut bytes).unwrap();
-    for event in events {
-        match *event {
-            Event::Block(ref block) => encoder.entry(&executed.block(block), &mut out),
-            Event::Trap { pc, cause, interrupt, value } => {
-                encoder.entry(&executed.trap(pc, cause, interrupt, value), &mut out);
-            }
-            Event::Privilege(privilege) => executed.privilege(privilege),
-            Event::Context(context) => executed.context(context & 0xffff_ffff),
-        }
-    }
-    encoder.finish(&mut out);
-    bytes
-}
-
 /// Encodes, decodes and compares. Returns the number of places where the path is unknown.
-fn check(name: &str, record: &Record, config: &Config, isa: Isa) -> usize {
-    let stream = stream::Config {
-        params: config.params.clone(),
-        encapsulation: Encapsulation::Standard { source_bits: 0, timestamp_bytes: 0, type_bits: 0 },
-        options: Options::default(),
-        data: data::Options::default(),
-    };
-    let bytes = encode(config, &record.events, &stream);
+fn check(name: &str, record: &Record, config: &Config) -> usize {
+    let stream = stream::Config { params: config.params.clone(), ..stream::Config::default() };
+    let (mut writer, mut bytes) = (Writer::new(stream.clone()).with_alignment(500), Vec::new());
+    // A change of context may be a switch of threads.
+    let entries = record.entries(Executed::new(ITypeWidth::Four, CType::Discontinuity));
+    for packet in encode(config.clone(), &entries) {
+        writer.instruction(0, None, &packet, &mut bytes).unwrap();
+    }
     let image = image(&record.code);
-    let mut decoder = Decoder::new(&config.params, decode::Options::default(), &image, isa);
-    let mut found = Vec::new();
-    let (mut privilege, mut context) = (0, 0);
-    let mut sink = |offset: u64, element: &Element| match *element {
-        Element::Block(block) => found.push(Happened::Block(block, privilege, context)),
-        Element::Exception(exception) => found.push(Happened::Trap {
-            pc: exception.return_address,
-            cause: exception.number.into(),
-            interrupt: exception.interrupt,
-            value: exception.value,
-        }),
-        Element::UnknownPath { .. } => found.push(Happened::Unknown),
-        Element::Context(now, _) => (privilege, context) = (now.level, now.context_id.map_or(0, u64::from)),
-        Element::TraceOn(_) | Element::End => {}
-        ref other => panic!("{name} at {offset:#x}: {other:x?}"),
-    };
-    let mut parser = Parser::new(stream);
-    let mut messages = Feed { decoder: &mut decoder, sink: &mut sink };
-    parser.feed(&bytes, &mut messages);
-    parser.finish(&mut messages);
-    decoder.finish(bytes.len() as u64, &mut sink);
-    if let Some(difference) = difference(&record.happened(), &found) {
+    let mut decoder = Decoder::new(&config.params, decode::Options::default(), &image, record.isa());
+    let mut found = Found::default();
+    feed(&mut decoder, &stream, [&bytes[..]], true, &mut found);
+    assert!(found.others.is_empty(), "{name}: {:x?}", found.others[0]);
+    if let Some(difference) = difference(&record.happened(), &found.happened) {
         panic!("{name}: {difference}");
     }
-    found.iter().filter(|happened| **happened == Happened::Unknown).count()
+    found.unknown()
 }
 
 fn round_trip(paths: &[PathBuf]) {
     for path in paths {
         let record = run(path, INSTRUCTIONS);
-        let isa = record.events.iter().find_map(|event| match event {
-            Event::Block(block) => Some(block.isa),
-            _ => None,
-        });
-        let isa = isa.unwrap_or_else(|| panic!("{}: nothing ran", path.display()));
         assert!(!record.changed, "{}: changes its own code", path.display());
-        for (mix, config) in encoders(isa) {
+        for (mix, config) in encoders(record.isa()) {
             let name = format!("{}, {mix}", path.file_name().unwrap().to_string_lossy());
-            let unknown = check(&name, &record, &config, isa);
+            let unknown = check(&name, &record, &config);
             assert!(unknown == 0 || record.has_uncounted_loop(), "{name}: {unknown} that are not known");
         }
     }
@@ -185,12 +141,12 @@ fn loops_of_calls_without_branches_come_back() {
             Hart::new(core, machine).run(instructions, &mut record);
             for (mix, config) in encoders(Isa::Rv64) {
                 let name = format!("{name}, {instructions} instructions, {mix}");
-                let unknown = check(&name, &record, &config, Isa::Rv64);
+                let unknown = check(&name, &record, &config);
                 // The last instruction may be reached again without a report if it is in no function.
                 assert!(unknown <= 1, "{name}: {unknown}");
                 let params =
                     Params { iret_ext: false, support: SupportLayout::Pulp, ..config.params.clone() };
-                check(&format!("{name}, irdepth"), &record, &Config { params, ..config }, Isa::Rv64);
+                check(&format!("{name}, irdepth"), &record, &Config { params, ..config });
             }
         }
     }

@@ -1,9 +1,11 @@
 //! Packets of other encoders: the reference flow's model, the C codec, PULP's hardware.
 
-use tracewright_etrace::packet::{self, Packet, PayloadBytes};
+use crate::support::{assert_same, smi};
+
+use tracewright_etrace::packet::{self, Packet};
 use tracewright_etrace::stream::{Config, Content, Encapsulation, Message, Parser, Writer};
-use tracewright_etrace::{Options, Params, SupportLayout, data};
-use tracewright_testkit::etrace::{c_codec, flows, mixes, te_inst};
+use tracewright_etrace::{Params, SupportLayout};
+use tracewright_testkit::etrace::{c_codec, flows, mixes, read, te_inst};
 use tracewright_testkit::{captures_for, skip};
 
 /// Reads every packet of the reference model as its recorded fields, and writes the same bytes.
@@ -12,27 +14,11 @@ fn packets_of_the_reference_model() {
     let Some(captures) = captures_for("packets_of_the_reference_model", "") else { return };
     let (mut packets, mut with_fields) = (0, 0);
     for flow in flows(&captures) {
-        let mut parsed = Vec::new();
-        let mut parser = Parser::new(smi(&flow.params));
-        let mut sink = |offset: u64, bytes: &[u8], message: &Message| match message.content {
-            Content::Instruction(packet) => parsed.push((bytes.to_vec(), packet)),
-            _ => panic!("{}/{} at {offset:#x}: {message:?} {bytes:02x?}", flow.set, flow.program),
-        };
-        parser.feed(&flow.raw(), &mut sink);
-        parser.finish(&mut sink);
-        for (bytes, packet) in &parsed {
-            let mut payload = PayloadBytes::default();
-            packet::emit(packet, &flow.params, &mut payload).unwrap();
-            assert_eq!(payload[..], bytes[1..], "{}/{} {packet}", flow.set, flow.program);
-        }
+        let name = format!("{}/{}", flow.set, flow.program);
+        let parsed = parsed(&name, &flow.raw(), &flow.params);
         packets += parsed.len();
         let Some(csv) = flow.csv() else { continue };
-        let expected = te_inst(&csv, &flow.params);
-        let parsed: Vec<Packet> = parsed.iter().map(|(_, packet)| *packet).collect();
-        for (i, (parsed, expected)) in parsed.iter().zip(&expected).enumerate() {
-            assert_eq!(parsed, expected, "{}/{} packet {i}", flow.set, flow.program);
-        }
-        assert_eq!(parsed.len(), expected.len(), "{}/{}", flow.set, flow.program);
+        assert_same(&name, &parsed, &te_inst(&csv, &flow.params));
         with_fields += parsed.len();
     }
     assert_eq!(packets, 342_229);
@@ -49,40 +35,33 @@ fn packets_of_the_c_codec() {
     let mut packets = 0;
     for mix in mixes(&captures) {
         let place = format!("{}.{}", mix.program, mix.mix);
-        let mut parsed = Vec::new();
-        let mut parser = Parser::new(smi(&mix.params));
-        let mut sink = |offset: u64, bytes: &[u8], message: &Message| match message.content {
-            Content::Instruction(packet) => parsed.push((bytes.to_vec(), packet)),
-            _ => panic!("{place} at {offset:#x}: {message:?} {bytes:02x?}"),
-        };
-        parser.feed(&mix.raw(), &mut sink);
-        parser.finish(&mut sink);
-        for (bytes, packet) in &parsed {
-            let mut payload = PayloadBytes::default();
-            packet::emit(packet, &mix.params, &mut payload).unwrap();
-            assert_eq!(payload[..], bytes[1..], "{place} {packet}");
-        }
+        let parsed = parsed(&place, &mix.raw(), &mix.params);
         packets += parsed.len();
         let Some(csv) = mix.csv() else { return skip("packets_of_the_c_codec", "no xz") };
-        let expected = c_codec(&csv, &mix.params);
-        for (i, ((_, parsed), expected)) in parsed.iter().zip(&expected).enumerate() {
-            match (expected, parsed) {
-                (None, Packet::Support(support)) => assert_eq!(support.ioptions, mix.options, "{place}"),
-                (expected, parsed) => assert_eq!(Some(*parsed), *expected, "{place} packet {i}"),
+        let described = |packet: Packet| match packet {
+            Packet::Support(support) => {
+                assert_eq!(support.ioptions, mix.options, "{place}");
+                None
             }
-        }
-        assert_eq!(parsed.len(), expected.len(), "{place}");
+            packet => Some(packet),
+        };
+        let parsed: Vec<_> = parsed.into_iter().map(described).collect();
+        assert_same(&place, &parsed, &c_codec(&csv, &mix.params));
     }
     assert_eq!(packets, 958_404);
 }
 
-fn smi(params: &Params) -> Config {
-    Config {
-        params: params.clone(),
-        encapsulation: Encapsulation::Smi,
-        options: Options::default(),
-        data: data::Options::default(),
-    }
+/// Returns the packets of a stream, each of which is written as the same bytes.
+fn parsed(name: &str, raw: &[u8], params: &Params) -> Vec<Packet> {
+    let told = read(Parser::new(smi(params)), [raw]);
+    let packet = |(offset, bytes, message): &(u64, Vec<u8>, Message)| {
+        let Content::Instruction(packet) = message.content else {
+            panic!("{name} at {offset:#x}: {message:?} {bytes:02x?}");
+        };
+        assert!(packet::is_canonical(&bytes[1..], &packet, params), "{name} {packet} {bytes:02x?}");
+        packet
+    };
+    told.iter().map(packet).collect()
 }
 
 /// Returns the parameters of PULP's encoder, as its decoder has them.
@@ -103,24 +82,15 @@ fn records_of_pulp() {
     for (program, records) in [("hello_culsans", 48), ("l1_test", 21), ("gpios_all", 305)] {
         let bytes =
             std::fs::read(captures.join("riscv/rv_tracer").join(program).join("packets.bin")).unwrap();
-        let config = Config {
-            params: pulp(),
-            encapsulation: Encapsulation::Pulp,
-            options: Options::default(),
-            data: data::Options::default(),
-        };
+        let config = Config { params: pulp(), encapsulation: Encapsulation::Pulp, ..Config::default() };
         let mut writer = Writer::new(config.clone());
         let mut written = Vec::new();
-        let mut parsed = 0;
-        let mut parser = Parser::new(config);
-        let mut sink = |offset: u64, _: &[u8], message: &Message| {
+        let told = read(Parser::new(config), [&bytes[..]]);
+        for (offset, _, message) in &told {
             assert!(matches!(message.content, Content::Instruction(_)), "{program} {offset:#x} {message:?}");
             writer.message(message, &mut written).unwrap();
-            parsed += 1;
-        };
-        parser.feed(&bytes, &mut sink);
-        parser.finish(&mut sink);
-        assert_eq!(parsed, records, "{program}");
+        }
+        assert_eq!(told.len(), records, "{program}");
         assert_eq!(written.len(), bytes.len());
         for (i, (written, bytes)) in written.chunks(40).zip(bytes.chunks(40)).enumerate() {
             assert_eq!(written, bytes, "{program} record {i}");

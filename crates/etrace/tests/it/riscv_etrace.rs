@@ -15,7 +15,7 @@ use tracewright_etrace::packet::{
 use tracewright_etrace::stream::{Config, Content, Encapsulation, Message, Parser, Writer};
 use tracewright_etrace::{Options, Params, SupportLayout, data};
 use tracewright_testkit::Rng;
-use tracewright_testkit::etrace::{any_options, any_packet, any_params, any_support};
+use tracewright_testkit::etrace::{self as testkit, any_options, any_packet, any_params, any_support};
 
 const SEEDS: u64 = 1500;
 const PACKETS: usize = 40;
@@ -253,7 +253,7 @@ fn it_reads_our_streams() {
         } else {
             Encapsulation::Smi
         };
-        let config = Config { params, encapsulation, options, data: data::Options::default() };
+        let config = Config { params, encapsulation, options, ..Config::default() };
         let mut writer = Writer::new(config.clone());
         let (mut bytes, mut written) = (Vec::new(), Vec::new());
         for _ in 0..PACKETS {
@@ -318,7 +318,7 @@ fn we_read_its_streams() {
         } else {
             Encapsulation::Smi
         };
-        let config = Config { params, encapsulation, options, data: data::Options::default() };
+        let config = Config { params, encapsulation, options, ..Config::default() };
         let builder = builder(&config.params).with_hart_index_width(if standard { 6 } else { 0 });
         let builder = builder.with_timestamp_width(3).with_trace_type_width(2);
         let mut buffer = vec![0; 64 * PACKETS];
@@ -343,11 +343,7 @@ fn we_read_its_streams() {
         }
         let left = encoder.uncommitted();
         let bytes = &buffer[..buffer.len() - left];
-        let mut told = Vec::new();
-        let mut parser = Parser::new(config);
-        let mut sink = |_: u64, _: &[u8], message: &Message| told.push(*message);
-        parser.feed(bytes, &mut sink);
-        parser.finish(&mut sink);
+        let told: Vec<_> = testkit::read(Parser::new(config), [bytes]).iter().map(|told| told.2).collect();
         assert_eq!(told, written, "seed {seed}");
         read += told.len();
     }

@@ -11,13 +11,14 @@ use riscv_etrace::instruction::{Instruction, base};
 use riscv_etrace::tracer::item;
 use riscv_etrace::types::stack::StaticStack;
 use riscv_etrace::{binary, packet, tracer};
-use support::machine::{Event, Record, run, samples};
-use tracewright_core::{Block, Isa};
-use tracewright_etrace::encode::{Config, Encoder, Quirks, Resync, ResyncMode};
+use support::difference;
+use support::machine::{Event, Record, addresses, run, samples};
+use tracewright_core::Isa;
+use tracewright_etrace::encode::{Config, Quirks, Resync, ResyncMode};
 use tracewright_etrace::ingress::Executed;
-use tracewright_etrace::packet::Packet;
-use tracewright_etrace::stream::{self, Encapsulation, Writer};
-use tracewright_etrace::{Options, Params, data};
+use tracewright_etrace::stream::{self, Writer};
+use tracewright_etrace::{Options, Params};
+use tracewright_testkit::etrace::encode;
 
 const INSTRUCTIONS: u64 = 300_000;
 
@@ -41,38 +42,22 @@ const NOT_FOLLOWED: &[(&str, &str)] = &[
 
 #[test]
 fn what_we_encode_is_traced_by_riscv_etrace() {
-    let mut instructions = 0;
+    let mut traced = 0;
     for path in samples() {
         let program = path.file_name().unwrap().to_string_lossy().into_owned();
         let record = run(&path, INSTRUCTIONS);
-        let expected = record.events.iter().filter_map(|event| match event {
-            Event::Block(block) => Some(addresses(&record.code, block)),
-            _ => None,
-        });
-        let expected: Vec<_> = expected.flatten().collect();
-        let isa = record.events.iter().find_map(|event| match event {
-            Event::Block(block) => Some(block.isa),
-            _ => None,
-        });
-        for (mix, params, options) in encoders(isa.unwrap()) {
-            let bytes = encode(&record, &params, options);
-            let (found, error) = trace(&record.code, isa.unwrap(), &params, &bytes);
-            let same = expected.iter().zip(&found).take_while(|(a, b)| a == b).count();
-            let is_same = error.is_none() && same == expected.len() && same == found.len();
+        let expected: Vec<_> = record.told().flat_map(instructions).collect();
+        for (mix, params, options) in encoders(record.isa()) {
+            let bytes = encoded(&record, &params, options);
+            let (found, error) = trace(&record.code, record.isa(), &params, &bytes);
+            let difference = difference(&found, &expected);
+            let is_same = error.is_none() && difference.is_none();
             let is_listed = NOT_FOLLOWED.contains(&(program.as_str(), mix));
-            let around =
-                |all: &[u64]| all[same.saturating_sub(3).min(all.len())..(same + 4).min(all.len())].to_vec();
-            assert_ne!(
-                is_same,
-                is_listed,
-                "{program}, {mix}: {error:?}, instruction {same}: {:x?}, but {:x?}",
-                around(&expected),
-                around(&found)
-            );
-            instructions += found.len();
+            assert_ne!(is_same, is_listed, "{program}, {mix}: {error:?}, instruction {difference:?}");
+            traced += found.len();
         }
     }
-    assert!(instructions > 5_000_000, "{instructions}");
+    assert!(traced > 5_000_000, "{traced}");
 }
 
 fn encoders(isa: Isa) -> Vec<(&'static str, Params, Options)> {
@@ -87,42 +72,23 @@ fn encoders(isa: Isa) -> Vec<(&'static str, Params, Options)> {
     ]
 }
 
-/// Returns the addresses of the instructions of a block.
-fn addresses(code: &BTreeMap<u64, u16>, block: &Block) -> Vec<u64> {
-    let mut at = block.start;
-    let mut addresses = Vec::new();
-    while at != block.end {
-        addresses.push(at);
-        at += if code[&at] & 3 == 3 { 4 } else { 2 };
-    }
-    addresses
+/// Returns the addresses of the instructions of an event.
+fn instructions<'a>((event, bits): (&'a Event, &'a [u32])) -> impl Iterator<Item = u64> + 'a {
+    let block = if let Event::Block(block, _) = event { Some(block) } else { None };
+    block.into_iter().flat_map(|block| addresses(block, bits)).map(|(address, _)| address)
 }
 
 /// Encodes the trace of a program.
-fn encode(record: &Record, params: &Params, options: Options) -> Vec<u8> {
+fn encoded(record: &Record, params: &Params, options: Options) -> Vec<u8> {
     // It leaves a call on its stack when a return went elsewhere.
     let quirks = Quirks { keeps_failed_returns: true, ..Quirks::default() };
     let resync = Resync { mode: ResyncMode::Off, ..Resync::default() };
-    let mut encoder =
-        Encoder::new(Config { params: params.clone(), options, quirks, resync, ..Config::default() });
-    let mut executed = Executed::default();
-    let encapsulation = Encapsulation::Standard { source_bits: 0, timestamp_bytes: 0, type_bits: 0 };
-    let stream =
-        stream::Config { params: params.clone(), encapsulation, options, data: data::Options::default() };
-    let mut writer = Writer::new(stream);
-    let mut bytes = Vec::new();
-    let mut out = |packet: &Packet| writer.instruction(0, None, packet, &mut bytes).unwrap();
-    for event in &record.events {
-        match *event {
-            Event::Block(ref block) => encoder.entry(&executed.block(block), &mut out),
-            Event::Trap { pc, cause, interrupt, value } => {
-                encoder.entry(&executed.trap(pc, cause, interrupt, value), &mut out);
-            }
-            Event::Privilege(privilege) => executed.privilege(privilege),
-            Event::Context(context) => executed.context(context),
-        }
+    let config = Config { params: params.clone(), options, quirks, resync, ..Config::default() };
+    let stream = stream::Config { params: params.clone(), options, ..stream::Config::default() };
+    let (mut writer, mut bytes) = (Writer::new(stream), Vec::new());
+    for packet in encode(config, &record.entries(Executed::default())) {
+        writer.instruction(0, None, &packet, &mut bytes).unwrap();
     }
-    encoder.finish(&mut out);
     bytes
 }
 

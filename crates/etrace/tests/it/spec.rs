@@ -6,6 +6,7 @@ use tracewright_etrace::packet::{
 };
 use tracewright_etrace::stream::{Config, Content, Encapsulation, Message, Parser};
 use tracewright_etrace::{Options, Params, SupportLayout, data};
+use tracewright_testkit::etrace::read;
 
 /// Returns the encoder of the worked examples: contexts of 32 bits, causes of 5, addresses with all their
 /// bits.
@@ -13,14 +14,9 @@ fn example() -> Params {
     Params { iaddress_lsb: 0, nocontext: false, ..Params::default() }
 }
 
-const FULL: Options = Options {
-    implicit_return: false,
-    implicit_exception: false,
-    full_address: true,
-    jump_target_cache: false,
-    branch_prediction: false,
-    sijump: false,
-};
+fn full() -> Options {
+    Options { full_address: true, ..Options::default() }
+}
 
 #[track_caller]
 fn check(bytes: &[u8], packet: Packet, words: &str, params: &Params, options: &Options) {
@@ -29,6 +25,12 @@ fn check(bytes: &[u8], packet: Packet, words: &str, params: &Params, options: &O
     packet::emit(&packet, params, &mut payload).unwrap();
     assert_eq!(payload[..], *bytes);
     assert_eq!(format!("{} {}", packet.name(), packet.details(options)), words);
+}
+
+/// Checks a packet of the worked examples.
+#[track_caller]
+fn check_example(bytes: &[u8], packet: Packet, words: &str) {
+    check(bytes, packet, words, &example(), &full());
 }
 
 fn at(value: u64) -> Address {
@@ -49,13 +51,13 @@ mod instruction_trace {
     #[test]
     fn format_1() {
         let packet = Packet::Branches(map("T"), Some(at(0x8000_0104)));
-        check(&[0x05, 0x04, 0x01, 0, 0x80, 0], packet, "Branches T, 0x80000104", &example(), &FULL);
+        check_example(&[0x05, 0x04, 0x01, 0, 0x80, 0], packet, "Branches T, 0x80000104");
     }
 
     #[test]
     fn format_2() {
         let packet = Packet::Address(at(0x8000_010c));
-        check(&[0x32, 0x04, 0, 0, 0x02], packet, "Address 0x8000010c", &example(), &FULL);
+        check_example(&[0x32, 0x04, 0, 0, 0x02], packet, "Address 0x8000010c");
     }
 
     /// The text has `73 00 00 00 00 6c 00 00 10` for 0x800001b0, which is another address.
@@ -63,48 +65,27 @@ mod instruction_trace {
     fn format_3_start() {
         let packet = |address| Packet::Start(Start { taken: false, context: MACHINE, address });
         let right = [0x73, 0, 0, 0, 0, 0xd8, 0, 0, 0x40];
-        check(&right, packet(0x8000_01b0), "Start 0x800001b0, M", &example(), &FULL);
+        check_example(&right, packet(0x8000_01b0), "Start 0x800001b0, M");
         let printed = [0x73, 0, 0, 0, 0, 0x6c, 0, 0, 0x10];
-        check(&printed, packet(0x2000_00d8), "Start 0x200000d8, M", &example(), &FULL);
+        check_example(&printed, packet(0x2000_00d8), "Start 0x200000d8, M");
     }
 
     #[test]
     fn format_3_trap() {
-        let exception = Trap {
-            context: MACHINE,
-            ecause: 2,
-            address: Some(0x8000_0222),
-            tval: Some(0),
-            ..Trap::default()
-        };
-        check(
-            &[0x77, 0, 0, 0, 0, 0x81, 0x88, 0, 0, 0x20],
-            Packet::Trap(exception),
-            "Exception cause 2, tval 0x0, at 0x80000222, M",
-            &example(),
-            &FULL,
-        );
-        let interrupt = Trap {
-            context: MACHINE,
-            ecause: 7,
-            interrupt: true,
-            thaddr: true,
-            address: Some(0x8000_01b0),
-            ..Trap::default()
-        };
-        check(
-            &[0x77, 0, 0, 0, 0x80, 0x33, 0x6c, 0, 0, 0x20],
-            Packet::Trap(interrupt),
-            "Interrupt cause 7, handler 0x800001b0, M",
-            &example(),
-            &FULL,
-        );
+        let trap = Trap { context: MACHINE, ecause: 2, tval: Some(0), ..Trap::default() };
+        let exception = Packet::Trap(Trap { address: Some(0x8000_0222), ..trap });
+        let bytes = [0x77, 0, 0, 0, 0, 0x81, 0x88, 0, 0, 0x20];
+        check_example(&bytes, exception, "Exception cause 2, tval 0x0, at 0x80000222, M");
+        let trap = Trap { context: MACHINE, ecause: 7, interrupt: true, thaddr: true, ..Trap::default() };
+        let interrupt = Packet::Trap(Trap { address: Some(0x8000_01b0), ..trap });
+        let bytes = [0x77, 0, 0, 0, 0x80, 0x33, 0x6c, 0, 0, 0x20];
+        check_example(&bytes, interrupt, "Interrupt cause 7, handler 0x800001b0, M");
     }
 
     /// With implicit exceptions, the handler's address is left out.
     #[test]
     fn format_3_trap_without_address() {
-        let options = Options { implicit_exception: true, ..FULL };
+        let options = Options { implicit_exception: true, ..full() };
         let trap = Trap { context: MACHINE, ecause: 5, thaddr: true, tval: Some(0x10), ..Trap::default() };
         let params = Params { nocontext: true, ..example() };
         let words = "Exception cause 5, tval 0x10, handler not sent, M";
@@ -114,7 +95,7 @@ mod instruction_trace {
     #[test]
     fn format_3_context() {
         let context = Context { privilege: 0, time: 0, context: 0x1234 };
-        check(&[0x0b, 0x8d, 0x04], Packet::Context(context), "Context U, context 0x1234", &example(), &FULL);
+        check_example(&[0x0b, 0x8d, 0x04], Packet::Context(context), "Context U, context 0x1234");
     }
 
     #[test]
@@ -176,13 +157,13 @@ mod support {
 
     #[test]
     fn reference() {
-        check(&[0x1f, 0x04], Packet::Support(on(FULL)), "Support on, full_address", &example(), &FULL);
+        check_example(&[0x1f, 0x04], Packet::Support(on(full())), "Support on, full_address");
         let ended = Support { qual_status: QualStatus::EndedRep, ..Support::default() };
-        check(&[0x4f], Packet::Support(ended), "Support off, ended, reported", &example(), &FULL);
+        check_example(&[0x4f], Packet::Support(ended), "Support off, ended, reported");
         let data = data::Options { no_data: true, ..data::Options::default() };
         let data = Support { denable: true, doptions: data, ..on(Options::default()) };
         let words = "Support on; data on, no_data";
-        check(&[0x1f, 0x20, 0x01], Packet::Support(data), words, &example(), &FULL);
+        check_example(&[0x1f, 0x20, 0x01], Packet::Support(data), words);
     }
 
     /// Support packet that `rv_tracer` sends when it starts.
@@ -246,28 +227,22 @@ mod encapsulation {
     use super::*;
 
     fn config(encapsulation: Encapsulation) -> Config {
-        Config { params: example(), encapsulation, options: FULL, data: data::Options::default() }
+        Config { params: example(), encapsulation, options: full(), ..Config::default() }
     }
 
-    fn read(config: Config, bytes: &[u8]) -> Vec<Message> {
-        let mut messages = Vec::new();
-        let mut parser = Parser::new(config);
-        let mut sink = |_: u64, _: &[u8], message: &Message| messages.push(*message);
-        parser.feed(bytes, &mut sink);
-        parser.finish(&mut sink);
-        messages
+    fn messages(config: Config, bytes: &[u8]) -> Vec<Message> {
+        read(Parser::new(config), [bytes]).into_iter().map(|(.., message)| message).collect()
     }
 
     /// A source of 6 bits, and a type of 2 bits whose meaning the application defines.
     #[test]
     fn source_and_type() {
         let standard = Encapsulation::Standard { source_bits: 6, timestamp_bytes: 0, type_bits: 2 };
-        let messages = read(config(standard), &[0x06, 0x81, 0x32, 0x04, 0, 0, 0x02]);
-        let other = Content::Other { kind: 2 };
-        assert_eq!(messages, [Message { source: 1, flow: 0, timestamp: None, content: other }]);
-        let messages = read(config(standard), &[0x06, 0x01, 0x32, 0x04, 0, 0, 0x02]);
-        let content = Content::Instruction(Packet::Address(at(0x8000_010c)));
-        assert_eq!(messages, [Message { source: 1, flow: 0, timestamp: None, content }]);
+        let instruction = Content::Instruction(Packet::Address(at(0x8000_010c)));
+        for (byte, content) in [(0x81, Content::Other { kind: 2 }), (0x01, instruction)] {
+            let messages = messages(config(standard), &[0x06, byte, 0x32, 0x04, 0, 0, 0x02]);
+            assert_eq!(messages, [Message { source: 1, flow: 0, timestamp: None, content }]);
+        }
     }
 
     /// The header's length excludes whole bytes of the source and the timestamp.
@@ -283,13 +258,13 @@ mod encapsulation {
             null(1, Content::Idle),
             null(0, Content::Alignment),
         ];
-        assert_eq!(read(config(standard), &bytes), expected);
+        assert_eq!(messages(config(standard), &bytes), expected);
     }
 
     #[test]
     fn smi() {
         let content = Content::Instruction(Packet::Address(at(0x8000_010c)));
-        let messages = read(config(Encapsulation::Smi), &[0x45, 0x32, 0x04, 0, 0, 0x02]);
+        let messages = messages(config(Encapsulation::Smi), &[0x45, 0x32, 0x04, 0, 0, 0x02]);
         assert_eq!(messages, [Message { source: 0, flow: 0, timestamp: None, content }]);
     }
 
@@ -306,7 +281,7 @@ mod encapsulation {
 
     #[test]
     fn an_end_within_a_message() {
-        let messages = read(config(Encapsulation::Smi), &[0x45, 0x32, 0x04]);
+        let messages = messages(config(Encapsulation::Smi), &[0x45, 0x32, 0x04]);
         assert_eq!(messages[0].content, Content::Incomplete);
     }
 }

@@ -1,5 +1,7 @@
 //! Laws of streams, over random encoders, encapsulations, sources, messages, damage and chunks.
 
+use crate::support::assert_same;
+
 use tracewright_etrace::data;
 use tracewright_etrace::packet::Packet;
 use tracewright_etrace::stream::{
@@ -23,25 +25,21 @@ struct Stream {
 }
 
 impl Stream {
-    /// Returns messages of a few sources, each of which changes its options at times.
-    fn random(seed: u64) -> Self {
+    /// Returns messages of a few sources. If options change, each source changes them at times and null
+    /// packets come in between.
+    fn random(seed: u64, changes: bool) -> Self {
         let mut rng = Rng::new(seed);
         let config = any_config(&mut rng);
-        Self::with(rng, config)
-    }
-
-    fn with(mut rng: Rng, config: Config) -> Self {
         let mut writer = Writer::new(config.clone());
-        let mut sources: Vec<_> = sources(&mut rng, &config)
-            .into_iter()
-            .map(|source| (source, config.options, config.data))
-            .collect();
+        let sources = sources(&mut rng, &config);
+        let mut sources: Vec<_> =
+            sources.into_iter().map(|source| (source, config.options, config.data)).collect();
         let (mut bytes, mut messages) = (Vec::new(), Vec::new());
-        while messages.len() < MESSAGES {
+        while messages.len() < if changes { MESSAGES } else { 2 * MESSAGES } {
             let source = rng.below(sources.len() as u64) as usize;
             let (source, options, data) = &mut sources[source];
             let content = match rng.below(20) {
-                0 => {
+                0 if changes => {
                     *options = any_options(&mut rng, &config.params);
                     let mut support = any_support(&mut rng, &config.params, *options);
                     // There are no packets with neither address nor value.
@@ -49,16 +47,16 @@ impl Stream {
                     *data = support.doptions;
                     Content::Instruction(Packet::Support(support))
                 }
-                2..=4 if has_data(&config) => {
+                1 if changes && nulls(&config) => *rng.pick(&[Content::Idle, Content::Alignment]),
+                2..=5 if has_data(&config) => {
                     Content::Data(random_data::packet(&mut rng, &config.params, data))
                 }
-                1 if nulls(&config) => *rng.pick(&[Content::Idle, Content::Alignment]),
                 _ => Content::Instruction(any_packet(&mut rng, &config.params, options)),
             };
             let is_null = matches!(content, Content::Idle | Content::Alignment);
             let message = Message {
                 source: if is_null { 0 } else { *source },
-                flow: flow(&mut rng, &config),
+                flow: if changes { flow(&mut rng, &config) } else { 0 },
                 timestamp: if is_null { None } else { timestamp(&mut rng, &config) },
                 content,
             };
@@ -69,6 +67,14 @@ impl Stream {
             }
         }
         Self { config, bytes, messages, rng }
+    }
+
+    /// Returns the offset and the message of everything that a parser reports, which accounts for all bytes.
+    fn read(&self, parser: Parser, start: u64) -> Vec<(u64, Message)> {
+        let bytes = &self.bytes[start as usize..];
+        let told = read(parser, [bytes]);
+        account(&told, start, bytes);
+        told.into_iter().map(|(offset, _, message)| (offset, message)).collect()
     }
 }
 
@@ -140,21 +146,16 @@ fn is_error(content: &Content) -> bool {
 #[test]
 fn reading_what_was_written_gives_the_messages_back() {
     for seed in 0..SEEDS {
-        let stream = Stream::random(seed);
-        let told = read(Parser::new(stream.config.clone()), [&stream.bytes[..]]);
-        account(&told, 0, &stream.bytes);
-        let told: Vec<(u64, Message)> = told.iter().map(|(offset, _, message)| (*offset, *message)).collect();
-        for (i, (told, written)) in told.iter().zip(&stream.messages).enumerate() {
-            assert_eq!(told, written, "seed {seed} message {i} {:?}", stream.config);
-        }
-        assert_eq!(told.len(), stream.messages.len(), "seed {seed}");
+        let stream = Stream::random(seed, true);
+        let told = stream.read(Parser::new(stream.config.clone()), 0);
+        assert_same(&format!("seed {seed} {:?}: message", stream.config), &told, &stream.messages);
     }
 }
 
 #[test]
 fn chunks_change_nothing() {
     for seed in 0..SEEDS {
-        let mut stream = Stream::random(seed);
+        let mut stream = Stream::random(seed, true);
         if seed % 2 == 0 {
             damage(&mut stream.rng, &stream.config, &mut stream.bytes);
         }
@@ -193,50 +194,21 @@ fn reading_goes_on_after_damage() {
     const LATER: usize = 250;
     let (mut damaged, mut never) = (0, 0);
     for seed in 0..SEEDS {
-        let mut rng = Rng::new(seed);
-        let config = any_config(&mut rng);
-        let mut stream = steady(rng, config);
+        let mut stream = Stream::random(seed, false);
         let first = stream.messages[DAMAGED].0;
         let tail = stream.bytes.split_off(first as usize);
         damage(&mut stream.rng, &stream.config, &mut stream.bytes);
         let moved = stream.bytes.len() as u64;
         stream.bytes.extend_from_slice(&tail);
-        let told = read(Parser::new(stream.config.clone()), [&stream.bytes[..]]);
-        account(&told, 0, &stream.bytes);
-        damaged += u32::from(told.iter().any(|(.., message)| is_error(&message.content)));
+        let told = stream.read(Parser::new(stream.config.clone()), 0);
+        damaged += u32::from(told.iter().any(|(_, message)| is_error(&message.content)));
         let expected = |(offset, message): &(u64, Message)| (offset - first + moved, *message);
         let expected: Vec<_> = stream.messages[LATER..].iter().map(expected).collect();
-        let later = told.iter().skip_while(|(offset, ..)| *offset < expected[0].0);
-        let later: Vec<_> = later.map(|(offset, _, message)| (*offset, *message)).collect();
+        let later: Vec<_> = told.into_iter().skip_while(|(offset, _)| *offset < expected[0].0).collect();
         never += u32::from(later != expected);
     }
     // A synchronisation packet that follows enough messages may come later still.
     assert!(damaged > SEEDS as u32 / 3 && never <= 4, "{damaged} damaged, {never} not read on");
-}
-
-/// Returns a stream whose options never change.
-fn steady(mut rng: Rng, config: Config) -> Stream {
-    let mut writer = Writer::new(config.clone());
-    let sources = sources(&mut rng, &config);
-    let (mut bytes, mut messages) = (Vec::new(), Vec::new());
-    while messages.len() < 2 * MESSAGES {
-        let content = if has_data(&config) && rng.one_in(4) {
-            Content::Data(random_data::packet(&mut rng, &config.params, &config.data))
-        } else {
-            Content::Instruction(any_packet(&mut rng, &config.params, &config.options))
-        };
-        let offset = bytes.len() as u64;
-        let message = Message {
-            source: *rng.pick(&sources),
-            flow: 0,
-            timestamp: timestamp(&mut rng, &config),
-            content,
-        };
-        if writer.message(&message, &mut bytes).is_ok() {
-            messages.push((offset, message));
-        }
-    }
-    Stream { config, bytes, messages, rng }
 }
 
 /// A reader that starts anywhere begins with a synchronisation packet, and reports from there what was
@@ -245,27 +217,22 @@ fn steady(mut rng: Rng, config: Config) -> Stream {
 fn reading_can_start_anywhere() {
     let mut found = 0;
     for seed in 0..SEEDS {
-        let mut rng = Rng::new(seed);
-        let config = any_config(&mut rng);
-        let mut stream = steady(rng, config);
+        let mut stream = Stream::random(seed, false);
         let start = stream.rng.below(stream.bytes.len() as u64 / 2);
-        let bytes = &stream.bytes[start as usize..];
-        let told = read(Parser::starting_at(stream.config.clone(), start), [bytes]);
-        account(&told, start, bytes);
+        let told = stream.read(Parser::starting_at(stream.config.clone(), start), start);
         let told = match &told[..] {
-            [(_, _, Message { content: Content::NotSync { .. }, .. }), told @ ..] => told,
+            [(_, Message { content: Content::NotSync { .. }, .. }), told @ ..] => told,
             told => told,
         };
-        let Some((offset, _, first)) = told.first() else { continue };
+        let Some((offset, first)) = told.first() else { continue };
         if stream.config.encapsulation != Encapsulation::Pulp {
             assert!(
                 matches!(&first.content, Content::Instruction(packet) if packet.is_sync()),
                 "seed {seed} {first:?}"
             );
         }
-        let rest = stream.messages.iter().skip_while(|(at, _)| at < offset);
-        let told: Vec<_> = told.iter().map(|(offset, _, message)| (*offset, *message)).collect();
-        assert_eq!(told, rest.copied().collect::<Vec<_>>(), "seed {seed} {:?}", stream.config);
+        let rest: Vec<_> = stream.messages.iter().skip_while(|(at, _)| at < offset).copied().collect();
+        assert_eq!(told, rest, "seed {seed} {:?}", stream.config);
         found += 1;
     }
     assert!(found > SEEDS * 9 / 10, "{found}");
@@ -311,7 +278,7 @@ fn null_packets_tell_where_packets_begin() {
 #[test]
 fn synchronisation_packets_are_found() {
     for seed in 0..SEEDS {
-        let stream = Stream::random(seed);
+        let stream = Stream::random(seed, true);
         let mut parser = Parser::new(stream.config.clone());
         let mut expected = Vec::new();
         let mut options = std::collections::HashMap::new();

@@ -2,7 +2,7 @@
 
 pub mod naive;
 
-use tracewright_delta::{Config, Decoder, Encoder, Format, Item, Kind, Packet, Packing, Read};
+use tracewright_delta::{Code, Config, DCode, Decoder, Encoder, Format, Item, Kind, Packet, Packing, Read};
 use tracewright_testkit::Rng;
 
 /// Parses how many instructions retire in each cycle, as in the slides: `3` retires three, `S` stalls.
@@ -27,9 +27,14 @@ pub fn encoded(config: Config, cycles: &[u64], end: u64) -> Vec<u8> {
 
 /// Decodes a stream.
 pub fn decoded(bytes: &[u8]) -> Vec<Item> {
+    decoded_in([bytes])
+}
+
+/// Decodes a stream in chunks.
+pub fn decoded_in<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<Item> {
     let mut items = Vec::new();
     let mut decoder = Decoder::new();
-    decoder.feed(bytes, &mut items);
+    chunks.into_iter().for_each(|chunk| decoder.feed(chunk, &mut items));
     decoder.finish(&mut items);
     items
 }
@@ -61,10 +66,10 @@ pub fn any_config(rng: &mut Rng) -> Config {
         _ => Config::de(width),
     };
     if rng.one_in(3) {
-        config.code = tracewright_delta::Code::Delta;
+        config.code = Code::Delta;
     }
     if rng.one_in(3) {
-        config.d = tracewright_delta::DCode::Elias;
+        config.d = DCode::Elias;
     }
     if config.format == Format::Abc && rng.one_in(2) {
         config.amortise = rng.below(6) as u32;

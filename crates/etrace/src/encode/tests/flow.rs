@@ -1,128 +1,90 @@
 use tracewright_isa::riscv::IType;
 
-use super::run::{Run, check, config, packets};
+use super::run::{Run, START, TRAP, check, config, packets};
 use crate::encode::{Config, Resync, ResyncMode};
 use crate::ingress::{CType, Entry};
 use crate::packet::Packet;
 
 #[test]
 fn the_first_and_the_last_instruction_are_told() {
-    check(&config(), Run::new().plain(5), &["Start 0x1000, M", "Address 0x1010"]);
-    check(&config(), Run::new().plain(1), &["Start 0x1000, M"]);
+    check(&config(), &Run::new().plain(5), &[START, "Address 0x1010"]);
+    check(&config(), &Run::new().plain(1), &[START]);
 }
 
 #[test]
 fn jumps_are_told_by_their_target() {
-    check(
-        &config(),
-        Run::new().plain(2).jump(0x2000).plain(2).one(IType::TrapReturn, 0x3000).plain(3),
-        &["Start 0x1000, M", "Address 0x2000", "Address 0x3000", "Address 0x3008"],
-    );
+    let run = Run::new().plain(2).jump(0x2000).plain(2).one(IType::TrapReturn, 0x3000).plain(3);
+    check(&config(), &run, &[START, "Address 0x2000", "Address 0x3000", "Address 0x3008"]);
     // Inferable jumps are not reported.
-    check(
-        &config(),
-        Run::new().call(0x2000).one(IType::InferableJump, 0x3000).plain(2),
-        &["Start 0x1000, M", "Address 0x3004"],
-    );
+    let run = Run::new().call(0x2000).one(IType::InferableJump, 0x3000).plain(2);
+    check(&config(), &run, &[START, "Address 0x3004"]);
 }
 
 #[test]
 fn branches_come_with_the_next_address() {
-    check(
-        &config(),
-        Run::new().plain(1).branches("TTN").put(3, IType::UninferableJump, 0x2000).plain(2),
-        &["Start 0x1000, M", "Branches TTN, 0x2000", "Address 0x2004"],
-    );
+    let run = Run::new().plain(1).branches("TTN").put(3, IType::UninferableJump, 0x2000).plain(2);
+    check(&config(), &run, &[START, "Branches TTN, 0x2000", "Address 0x2004"]);
 }
 
 #[test]
 fn a_full_branch_map_is_told_alone() {
     let outcomes = "TN".repeat(20);
-    check(
-        &config(),
-        Run::new().plain(1).branches(&outcomes).plain(1),
-        &["Start 0x1000, M", "Branches TNTNTNTNTNTNTNTNTNTNTNTNTNTNTNT", "Branches NTNTNTNTN, 0x1054"],
-    );
+    let run = Run::new().plain(1).branches(&outcomes).plain(1);
+    let expected = [START, "Branches TNTNTNTNTNTNTNTNTNTNTNTNTNTNTNT", "Branches NTNTNTNTN, 0x1054"];
+    check(&config(), &run, &expected);
 }
 
 #[test]
 fn the_branch_at_a_start_is_told_there() {
-    check(
-        &config(),
-        Run::new().branches("TN").plain(1),
-        &["Start 0x1000, M, a branch that is taken", "Branches N, 0x1004"],
-    );
+    let run = Run::new().branches("TN").plain(1);
+    check(&config(), &run, &["Start 0x1000, M, a branch that is taken", "Branches N, 0x1004"]);
 }
 
 #[test]
 fn a_trap_is_told_with_its_handler() {
-    let mut run = Run::new();
-    run.plain(3).exception(2, 3, 0x8000).plain(2);
+    let run = Run::new().plain(3).exception(2, 0x8000).plain(2);
+    check(&config(), &run, &[START, "Address 0x1008", TRAP, "Address 0x8004"]);
+    let run = Run::new().plain(3).branches("N").interrupt(7, 0x8000).branches("T");
     check(
         &config(),
         &run,
-        &[
-            "Start 0x1000, M",
-            "Address 0x1008",
-            "Exception cause 2, tval 0x77, handler 0x8000, M",
-            "Address 0x8004",
-        ],
-    );
-    let mut run = Run::new();
-    run.plain(3).branches("N").interrupt(7, 3, 0x8000).branches("T");
-    check(
-        &config(),
-        &run,
-        &[
-            "Start 0x1000, M",
-            "Branches N, 0x100c",
-            "Interrupt cause 7, handler 0x8000, M, a branch that is taken",
-        ],
+        &[START, "Branches N, 0x100c", "Interrupt cause 7, handler 0x8000, M, a branch that is taken"],
     );
 }
 
 #[test]
 fn a_trap_at_a_jumps_target_is_told_with_its_address() {
+    let run = Run::new().plain(1).jump(0x2000).exception(12, 0x8000).plain(1);
     check(
         &config(),
-        Run::new().plain(1).jump(0x2000).exception(12, 3, 0x8000).plain(1),
-        &[
-            "Start 0x1000, M",
-            "Address 0x1004",
-            "Exception cause 12, tval 0x77, at 0x2000, M",
-            "Start 0x8000, M",
-        ],
+        &run,
+        &[START, "Address 0x1004", "Exception cause 12, tval 0x77, at 0x2000, M", "Start 0x8000, M"],
     );
     // The first instruction can do it too.
-    check(
-        &config(),
-        Run::new().exception(1, 3, 0x8000).plain(1),
-        &["Exception cause 1, tval 0x77, at 0x1000, M", "Start 0x8000, M"],
-    );
+    let run = Run::new().exception(1, 0x8000).plain(1);
+    check(&config(), &run, &["Exception cause 1, tval 0x77, at 0x1000, M", "Start 0x8000, M"]);
 }
 
 #[test]
 fn a_trap_on_a_trap() {
-    let mut run = Run::new();
-    run.plain(1).exception(2, 3, 0x8000).interrupt(7, 3, 0x8004).exception(5, 3, 0x8008).plain(1);
+    let run = Run::new().plain(1).exception(2, 0x8000).interrupt(7, 0x8004).exception(5, 0x8008).plain(1);
     check(
         &config(),
         &run,
         &[
-            "Start 0x1000, M",
+            START,
             "Exception cause 2, tval 0x77, at 0x8000, M",
             "Interrupt cause 7, at 0x8004, M",
             "Exception cause 5, tval 0x77, handler 0x8008, M",
         ],
     );
     // The first one is already reported.
-    let mut run = Run::new();
-    run.plain(1).jump(0x2000).exception(12, 3, 0x8000).exception(2, 3, 0x8004).plain(1);
+    let run = Run::new().plain(1).jump(0x2000).exception(12, 0x8000).exception(2, 0x8004).plain(1);
     check(
         &config(),
         &run,
         &[
-            "Start 0x1000, M",
+            START,
             "Address 0x1004",
             "Exception cause 12, tval 0x77, at 0x2000, M",
             "Exception cause 2, tval 0x77, at 0x8000, M",
@@ -133,10 +95,8 @@ fn a_trap_on_a_trap() {
 
 #[test]
 fn a_trap_in_the_same_entry_comes_after_what_retired() {
-    let mut apart = Run::new();
-    apart.plain(4).exception(2, 3, 0x8000).plain(1);
-    let mut together = Run::new();
-    together.plain(4).exception(2, 3, 0x8000).plain(1);
+    let apart = Run::new().plain(4).exception(2, 0x8000).plain(1);
+    let mut together = Run::new().plain(4).exception(2, 0x8000).plain(1);
     let trap = together.entries.remove(1);
     let retired = together.entries[0];
     together.entries[0] = Entry { iaddr: retired.iaddr, iretire: retired.iretire, ..trap };
@@ -145,74 +105,45 @@ fn a_trap_in_the_same_entry_comes_after_what_retired() {
 
 #[test]
 fn a_trap_whose_handler_is_not_traced_is_told() {
-    check(
-        &config(),
-        Run::new().plain(2).exception(2, 3, 0x8000),
-        &["Start 0x1000, M", "Address 0x1004", "Exception cause 2, tval 0x77, at 0x1008, M"],
-    );
+    let run = Run::new().plain(2).exception(2, 0x8000);
+    check(&config(), &run, &[START, "Address 0x1004", "Exception cause 2, tval 0x77, at 0x1008, M"]);
 }
 
 #[test]
 fn updiscon_says_that_a_synchronisation_follows_a_target() {
-    check(
-        &config(),
-        Run::new().plain(1).jump(0x2000).plain(1).exception(2, 3, 0x8000).plain(1),
-        &["Start 0x1000, M", "Address 0x2000, updiscon", "Exception cause 2, tval 0x77, handler 0x8000, M"],
-    );
+    let run = Run::new().plain(1).jump(0x2000).plain(1).exception(2, 0x8000).plain(1);
+    check(&config(), &run, &[START, "Address 0x2000, updiscon", TRAP]);
     // Not if another instruction is in between.
-    check(
-        &config(),
-        Run::new().plain(1).jump(0x2000).plain(2).exception(2, 3, 0x8000).plain(1),
-        &[
-            "Start 0x1000, M",
-            "Address 0x2000",
-            "Address 0x2004",
-            "Exception cause 2, tval 0x77, handler 0x8000, M",
-        ],
-    );
+    let run = Run::new().plain(1).jump(0x2000).plain(2).exception(2, 0x8000).plain(1);
+    check(&config(), &run, &[START, "Address 0x2000", "Address 0x2004", TRAP]);
 }
 
 #[test]
 fn another_privilege_starts_anew() {
-    let mut run = Run::new();
-    run.plain(2).branches("T").one(IType::TrapReturn, 0x2000).privilege(0).plain(2);
-    check(&config(), &run, &["Start 0x1000, M", "Branches T, 0x1008", "Start 0x2000, U", "Address 0x2004"]);
+    let run = Run::new().plain(2).branches("T").one(IType::TrapReturn, 0x2000).privilege(0).plain(2);
+    check(&config(), &run, &[START, "Branches T, 0x1008", "Start 0x2000, U", "Address 0x2004"]);
     // Without branches no packet is needed before.
-    let mut run = Run::new();
-    run.plain(2).one(IType::TrapReturn, 0x2000).privilege(0).plain(2);
-    check(&config(), &run, &["Start 0x1000, M", "Start 0x2000, U", "Address 0x2004"]);
+    let run = Run::new().plain(2).one(IType::TrapReturn, 0x2000).privilege(0).plain(2);
+    check(&config(), &run, &[START, "Start 0x2000, U", "Address 0x2004"]);
     // Except if the last address was a jump's target, which a decoder may have passed before.
-    let mut run = Run::new();
-    run.plain(2).jump(0x3000).plain(2).one(IType::TrapReturn, 0x2000).privilege(0).plain(2);
-    check(
-        &config(),
-        &run,
-        &["Start 0x1000, M", "Address 0x3000", "Address 0x3008", "Start 0x2000, U", "Address 0x2004"],
-    );
+    let run = Run::new().plain(2).jump(0x3000).plain(2).one(IType::TrapReturn, 0x2000).privilege(0).plain(2);
+    check(&config(), &run, &[START, "Address 0x3000", "Address 0x3008", "Start 0x2000, U", "Address 0x2004"]);
 }
 
 #[test]
 fn contexts_are_told_as_they_ask_for() {
-    let mut run = Run::new();
-    run.plain(2).branches("T").context(5, CType::Unreported).plain(2);
-    check(&config(), &run, &["Start 0x1000, M", "Branches T, 0x100c"]);
-    let mut run = Run::new();
-    run.plain(2).branches("T").context(5, CType::Imprecise).branches("TN").plain(2);
-    check(&config(), &run, &["Start 0x1000, M", "Context M, context 0x5", "Branches TTN, 0x1010"]);
-    let mut run = Run::new();
-    run.plain(2).branches("T").context(5, CType::Precise).plain(2);
-    check(
-        &config(),
-        &run,
-        &["Start 0x1000, M", "Branches T, 0x1008", "Start 0x1008, M, context 0x5", "Address 0x100c"],
-    );
-    let mut run = Run::new();
-    run.plain(2).context(5, CType::Discontinuity).at(0x2000).plain(2);
+    let run = Run::new().plain(2).branches("T").context(5, CType::Unreported).plain(2);
+    check(&config(), &run, &[START, "Branches T, 0x100c"]);
+    let run = Run::new().plain(2).branches("T").context(5, CType::Imprecise).branches("TN").plain(2);
+    check(&config(), &run, &[START, "Context M, context 0x5", "Branches TTN, 0x1010"]);
+    let run = Run::new().plain(2).branches("T").context(5, CType::Precise).plain(2);
+    check(&config(), &run, &[START, "Branches T, 0x1008", "Start 0x1008, M, context 0x5", "Address 0x100c"]);
+    let run = Run::new().plain(2).context(5, CType::Discontinuity).at(0x2000).plain(2);
     check(
         &config(),
         &run,
         &[
-            "Start 0x1000, M",
+            START,
             "Address 0x1004",
             "Support on, ended, reported, full_address",
             "Start 0x2000, M, context 0x5",
@@ -223,25 +154,18 @@ fn contexts_are_told_as_they_ask_for() {
 
 #[test]
 fn context_packets_that_empty_the_branch_map_lose_branches() {
-    let mut run = Run::new();
-    run.plain(2).branches("TT").context(5, CType::Imprecise).branches("N").plain(2);
+    let run = Run::new().plain(2).branches("TT").context(5, CType::Imprecise).branches("N").plain(2);
     let shallow = Config { shallow: true, ..config() };
-    check(&shallow, &run, &["Start 0x1000, M", "Context M, context 0x5", "Address 0x1010"]);
+    check(&shallow, &run, &[START, "Context M, context 0x5", "Address 0x1010"]);
 }
 
 #[test]
 fn a_notification_tells_the_last_instruction() {
-    check(
-        &config(),
-        Run::new().plain(2).branches("T").notify().plain(3).plain(1),
-        &["Start 0x1000, M", "Branches T, 0x1010, notify", "Address 0x1014"],
-    );
+    let run = Run::new().plain(2).branches("T").notify().plain(3).plain(1);
+    check(&config(), &run, &[START, "Branches T, 0x1010, notify", "Address 0x1014"]);
     // A jump's target is reported anyway.
-    check(
-        &config(),
-        Run::new().plain(2).jump(0x2000).notify().plain(1).plain(1),
-        &["Start 0x1000, M", "Address 0x2000", "Address 0x2004"],
-    );
+    let run = Run::new().plain(2).jump(0x2000).notify().plain(1).plain(1);
+    check(&config(), &run, &[START, "Address 0x2000", "Address 0x2004"]);
 }
 
 fn resync(mode: ResyncMode) -> Config {
@@ -252,7 +176,7 @@ fn resync(mode: ResyncMode) -> Config {
 fn rounds(count: u32) -> Run {
     let mut run = Run::new();
     for _ in 0..count {
-        run.plain(2).jump(0x2000).plain(1).one(IType::TakenBranch, 0x1000);
+        run = run.plain(2).jump(0x2000).plain(1).one(IType::TakenBranch, 0x1000);
     }
     run
 }
@@ -272,7 +196,7 @@ fn synchronisation_by_half_words() {
         &resync(ResyncMode::HalfWords),
         &rounds(5),
         &[
-            "Start 0x1000, M",
+            START,
             "Address 0x2000",
             "Branches T, 0x1008",
             "Start 0x2000, M",
@@ -287,22 +211,17 @@ fn synchronisation_by_half_words() {
 
 #[test]
 fn synchronisation_by_cycles() {
-    let mut run = Run::new();
-    run.plain(2).branches("T").plain(1).cycles(20).plain(1).branches("T").plain(1).branches("N").plain(1);
-    let expected = ["Start 0x1000, M", "Branches TT, 0x1010", "Start 0x1010, M", "Branches N, 0x1018"];
+    let run = Run::new().plain(2).branches("T").plain(1).cycles(20).plain(1);
+    let run = run.branches("T").plain(1).branches("N").plain(1);
+    let expected = [START, "Branches TT, 0x1010", "Start 0x1010, M", "Branches N, 0x1018"];
     check(&resync(ResyncMode::Cycles), &run, &expected);
 }
 
 #[test]
 fn synchronisation_does_not_come_after_a_target_that_is_not_told_as_such() {
-    let mut run = Run::new();
-    run.plain(2).jump(0x2000);
-    run.put(6, IType::InferableJump, 0x3000).plain(20);
-    check(
-        &resync(ResyncMode::HalfWords),
-        &run,
-        &["Start 0x1000, M", "Address 0x2000", "Address 0x2014", "Start 0x3000, M", "Address 0x304c"],
-    );
+    let run = Run::new().plain(2).jump(0x2000).put(6, IType::InferableJump, 0x3000).plain(20);
+    let expected = [START, "Address 0x2000", "Address 0x2014", "Start 0x3000, M", "Address 0x304c"];
+    check(&resync(ResyncMode::HalfWords), &run, &expected);
 }
 
 #[test]

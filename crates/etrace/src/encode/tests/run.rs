@@ -21,17 +21,17 @@ impl Run {
     }
 
     /// Adds `count` sequential instructions.
-    pub(super) fn plain(&mut self, count: u32) -> &mut Self {
+    pub(super) fn plain(self, count: u32) -> Self {
         self.put(count, IType::None, 0)
     }
 
     /// Adds an instruction of a type, which goes to `to`.
-    pub(super) fn one(&mut self, itype: IType, to: u64) -> &mut Self {
+    pub(super) fn one(self, itype: IType, to: u64) -> Self {
         self.put(1, itype, to)
     }
 
     /// Adds `count` instructions, the last of which is of a type and goes to `to`.
-    pub(super) fn put(&mut self, count: u32, itype: IType, to: u64) -> &mut Self {
+    pub(super) fn put(mut self, count: u32, itype: IType, to: u64) -> Self {
         let entry = Entry { itype, iretire: 2 * count, ..self.now };
         self.entries.push(entry);
         self.now.iaddr = if matches!(itype, IType::None | IType::NotTakenBranch) { entry.end() } else { to };
@@ -40,10 +40,10 @@ impl Run {
         self
     }
 
-    pub(super) fn branches(&mut self, outcomes: &str) -> &mut Self {
+    pub(super) fn branches(mut self, outcomes: &str) -> Self {
         for outcome in outcomes.chars() {
             let here = self.now.iaddr;
-            match outcome {
+            self = match outcome {
                 // To itself.
                 'T' => self.one(IType::TakenBranch, here),
                 _ => self.one(IType::NotTakenBranch, 0),
@@ -52,67 +52,72 @@ impl Run {
         self
     }
 
-    pub(super) fn jump(&mut self, to: u64) -> &mut Self {
+    pub(super) fn jump(self, to: u64) -> Self {
         self.one(IType::UninferableJump, to)
     }
 
-    pub(super) fn call(&mut self, to: u64) -> &mut Self {
+    pub(super) fn call(self, to: u64) -> Self {
         self.one(IType::InferableCall, to)
     }
 
-    pub(super) fn ret(&mut self, to: u64) -> &mut Self {
+    pub(super) fn ret(self, to: u64) -> Self {
         self.one(IType::Return, to)
     }
 
-    /// Adds an exception whose handler is at `to`, in this privilege.
-    pub(super) fn exception(&mut self, cause: u64, privilege: u8, to: u64) -> &mut Self {
-        self.trap(IType::Exception, cause, 0x77, privilege, to)
+    /// Adds an exception whose handler is at `to`.
+    pub(super) fn exception(self, cause: u64, to: u64) -> Self {
+        self.trap(IType::Exception, cause, 0x77, to)
     }
 
-    pub(super) fn interrupt(&mut self, cause: u64, privilege: u8, to: u64) -> &mut Self {
-        self.trap(IType::Interrupt, cause, 0, privilege, to)
+    pub(super) fn interrupt(self, cause: u64, to: u64) -> Self {
+        self.trap(IType::Interrupt, cause, 0, to)
     }
 
-    fn trap(&mut self, itype: IType, cause: u64, tval: u64, privilege: u8, to: u64) -> &mut Self {
+    fn trap(mut self, itype: IType, cause: u64, tval: u64, to: u64) -> Self {
         self.entries.push(Entry { itype, cause, tval, iretire: 0, ..self.now });
         self.now.iaddr = to;
-        self.privilege(privilege)
+        self
     }
 
-    pub(super) fn privilege(&mut self, privilege: u8) -> &mut Self {
+    pub(super) fn privilege(mut self, privilege: u8) -> Self {
         self.now.privilege = privilege;
         self
     }
 
-    pub(super) fn context(&mut self, context: u64, ctype: CType) -> &mut Self {
+    pub(super) fn context(mut self, context: u64, ctype: CType) -> Self {
         (self.now.context, self.now.ctype) = (context, ctype);
         self
     }
 
     /// Requests a notification for the next entry.
-    pub(super) fn notify(&mut self) -> &mut Self {
+    pub(super) fn notify(mut self) -> Self {
         self.now.notify = true;
         self
     }
 
     /// Makes the next jump the second of a pair.
-    pub(super) fn pair(&mut self) -> &mut Self {
+    pub(super) fn pair(mut self) -> Self {
         self.now.sijump = true;
         self
     }
 
     /// Continues at another address without any instruction that leads there.
-    pub(super) fn at(&mut self, address: u64) -> &mut Self {
+    pub(super) fn at(mut self, address: u64) -> Self {
         self.now.iaddr = address;
         self
     }
 
     /// Lets `cycles` cycles pass.
-    pub(super) fn cycles(&mut self, cycles: u64) -> &mut Self {
+    pub(super) fn cycles(mut self, cycles: u64) -> Self {
         self.now.cycle += cycles;
         self
     }
 }
+
+/// Packet at the start of a run.
+pub(super) const START: &str = "Start 0x1000, M";
+/// Packet of an exception with cause 2 to a handler at 0x8000.
+pub(super) const TRAP: &str = "Exception cause 2, tval 0x77, handler 0x8000, M";
 
 /// Returns the settings of an encoder that sends whole addresses and contexts and has no tables.
 pub(super) fn config() -> Config {
@@ -123,9 +128,12 @@ pub(super) fn config() -> Config {
     }
 }
 
-/// Returns the packets that an encoder emits.
+/// Returns the packets that a new encoder emits.
 pub(super) fn packets(config: &Config, run: &Run) -> Vec<Packet> {
-    let mut encoder = Encoder::new(config.clone());
+    encoded(&mut Encoder::new(config.clone()), run)
+}
+
+pub(super) fn encoded(encoder: &mut Encoder, run: &Run) -> Vec<Packet> {
     let mut packets = Vec::new();
     let mut out = |packet: &Packet| packets.push(*packet);
     run.entries.iter().for_each(|entry| encoder.entry(entry, &mut out));

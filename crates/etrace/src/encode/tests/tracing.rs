@@ -1,12 +1,11 @@
 use tracewright_core::port::{self, Rate, WhenFull};
 use tracewright_isa::riscv::IType;
 
-use super::run::{Run, check, config, packets, words};
+use super::run::{Run, START, check, config, encoded, packets, words};
 use crate::encode::{Comparator, Config, Encoder, Filter, Port, Quirks};
 use crate::ingress::Entry;
 use crate::packet::{Packet, QualStatus};
-use crate::stream::{self, Encapsulation};
-use crate::{Options, data};
+use crate::{Options, data, stream};
 
 /// Returns the statuses of all support packets.
 fn statuses(packets: &[Packet]) -> Vec<(bool, QualStatus)> {
@@ -19,31 +18,28 @@ fn statuses(packets: &[Packet]) -> Vec<(bool, QualStatus)> {
 
 #[test]
 fn the_end_says_why_the_last_packet_was_sent() {
-    let ends = |run: &Run| statuses(&packets(&config(), run))[1..].to_vec();
+    let ends = |run: Run| statuses(&packets(&config(), &run))[1..].to_vec();
     assert_eq!(ends(Run::new().plain(3)), [(false, QualStatus::EndedRep)]);
     assert_eq!(ends(Run::new().plain(3).jump(0x2000).plain(1)), [(false, QualStatus::EndedNtr)]);
     assert_eq!(ends(Run::new().plain(3).jump(0x2000).plain(2)), [(false, QualStatus::EndedRep)]);
     assert_eq!(ends(Run::new().plain(1)), [(false, QualStatus::EndedRep)]);
-    assert_eq!(ends(&Run::new()), [(false, QualStatus::NoChange)]);
+    assert_eq!(ends(Run::new()), [(false, QualStatus::NoChange)]);
 }
 
 #[test]
 fn the_reference_model_always_ends_with_an_address() {
     let config = Config { quirks: Quirks::REFERENCE, ..config() };
-    check(
-        &config,
-        Run::new().plain(3).jump(0x2000).plain(1),
-        &["Start 0x1000, M", "Address 0x2000", "Address 0x2000"],
-    );
+    let run = Run::new().plain(3).jump(0x2000).plain(1);
+    check(&config, &run, &[START, "Address 0x2000", "Address 0x2000"]);
 }
 
 #[test]
 fn filters_choose_entries() {
-    let mut run = Run::new();
-    run.plain(2).jump(0x2000).plain(2).branches("T").jump(0x1000).plain(1).one(IType::TrapReturn, 0x2000);
-    run.privilege(0).plain(1).branches("T").plain(2).context(9, Default::default()).plain(1);
+    let run = Run::new().plain(2).jump(0x2000).plain(2).branches("T").jump(0x1000).plain(1);
+    let run = run.one(IType::TrapReturn, 0x2000).privilege(0).plain(1).branches("T").plain(2);
+    let run = run.context(9, Default::default()).plain(1);
     let only = |filter: Filter| Config { filter, ..config() };
-    let iaddr = only(Filter { iaddr: Comparator::Range(0x2000, 0x2fff), ..Filter::ALL });
+    let iaddr = only(Filter { iaddr: Comparator::Range(0x2000, 0x2fff), ..Filter::default() });
     check(
         &iaddr,
         &run,
@@ -55,12 +51,12 @@ fn filters_choose_entries() {
             "Branches T, 0x200c",
         ],
     );
-    let privilege = only(Filter { privilege: Comparator::Match(0), ..Filter::ALL });
+    let privilege = only(Filter { privilege: Comparator::Match(0), ..Filter::default() });
     check(&privilege, &run, &["Start 0x2000, U", "Branches T, 0x200c"]);
     let context =
-        only(Filter { context: Comparator::Match(9), privilege: Comparator::Match(0), ..Filter::ALL });
+        only(Filter { context: Comparator::Match(9), privilege: Comparator::Match(0), ..Filter::default() });
     check(&context, &run, &["Start 0x200c, U, context 0x9"]);
-    let nothing = only(Filter { itype: Comparator::Match(1), ..Filter::ALL });
+    let nothing = only(Filter { itype: Comparator::Match(1), ..Filter::default() });
     check(&nothing, &run, &[]);
 }
 
@@ -89,7 +85,7 @@ fn each_input_has_a_comparator() {
         ..Entry::NOTHING
     };
     let set = |set: fn(&mut Filter) -> &mut Comparator, value| {
-        let mut filter = Filter::ALL;
+        let mut filter = Filter::default();
         *set(&mut filter) = Comparator::Match(value);
         filter.qualifies(&entry)
     };
@@ -116,8 +112,7 @@ fn tracing_is_switched_off_and_on() {
     let mut encoder = Encoder::new(config());
     let mut packets = Vec::new();
     let mut out = |packet: &Packet| packets.push(*packet);
-    let mut run = Run::new();
-    run.plain(2).plain(2).jump(0x2000).plain(2).plain(2);
+    let run = Run::new().plain(2).plain(2).jump(0x2000).plain(2).plain(2);
     for (at, entry) in run.entries.iter().enumerate() {
         match at {
             1 => encoder.enable(false, &mut out),
@@ -136,7 +131,7 @@ fn tracing_is_switched_off_and_on() {
     encoder.entry(&run.entries[0], &mut out);
     let expected = [
         "Support on, full_address",
-        "Start 0x1000, M",
+        START,
         "Address 0x1004",
         "Support off, ended, reported, full_address",
         "Support on, full_address",
@@ -147,7 +142,7 @@ fn tracing_is_switched_off_and_on() {
         "Address 0x200c",
         "Support on, ended, reported, full_address",
         "Support on, implicit_exception, full_address",
-        "Start 0x1000, M",
+        START,
         "Address 0x1004",
         "Support off, ended, reported, implicit_exception, full_address",
     ];
@@ -157,7 +152,7 @@ fn tracing_is_switched_off_and_on() {
 #[test]
 fn support_packets_tell_of_data_trace() {
     let data = Some(data::Options { no_data: true, ..data::Options::default() });
-    let packets = packets(&Config { data, ..config() }, Run::new().plain(1));
+    let packets = packets(&Config { data, ..config() }, &Run::new().plain(1));
     let Packet::Support(support) = packets[0] else { panic!() };
     assert!(support.denable && support.doptions.no_data);
 }
@@ -168,9 +163,8 @@ fn port(bytes: u64, when_full: WhenFull) -> Config {
     let rate = Rate::whole(8).unwrap();
     let stream = stream::Config {
         params: config.params.clone(),
-        encapsulation: Encapsulation::Standard { source_bits: 0, timestamp_bytes: 0, type_bits: 0 },
         options: config.options,
-        data: data::Options::default(),
+        ..stream::Config::default()
     };
     let port =
         Some(Port { port: port::Port { rate, bits: 8 * bytes, when_full }, stream, source: 0, align: 0 });
@@ -181,10 +175,9 @@ fn port(bytes: u64, when_full: WhenFull) -> Config {
 fn busy() -> Run {
     let mut run = Run::new();
     for round in 0..40 {
-        run.plain(1).jump(0x2000 + round * 0x1234 * 4);
+        run = run.plain(1).jump(0x2000 + round * 0x1234 * 4);
     }
-    run.cycles(400).plain(4).jump(0x7000).plain(2).cycles(400).plain(2);
-    run
+    run.cycles(400).plain(4).jump(0x7000).plain(2).cycles(400).plain(2)
 }
 
 #[test]
@@ -196,10 +189,7 @@ fn a_port_that_is_fast_enough_changes_nothing() {
 #[test]
 fn lossless_tracing_makes_the_hart_wait() {
     let mut encoder = Encoder::new(port(40, WhenFull::Stall));
-    let mut told = Vec::new();
-    let mut out = |packet: &Packet| told.push(*packet);
-    busy().entries.iter().for_each(|entry| encoder.entry(entry, &mut out));
-    encoder.finish(&mut out);
+    let told = encoded(&mut encoder, &busy());
     assert_eq!(told, packets(&config(), &busy()));
     let stats = encoder.port_stats();
     assert_eq!(stats.packets, told.len() as u64);
@@ -211,10 +201,7 @@ fn lossless_tracing_makes_the_hart_wait() {
 #[test]
 fn what_does_not_fit_is_lost_up_to_a_synchronisation() {
     let mut encoder = Encoder::new(port(40, WhenFull::Drop));
-    let mut told = Vec::new();
-    let mut out = |packet: &Packet| told.push(*packet);
-    busy().entries.iter().for_each(|entry| encoder.entry(entry, &mut out));
-    encoder.finish(&mut out);
+    let told = encoded(&mut encoder, &busy());
     let stats = encoder.port_stats();
     assert!(stats.refused > 0, "{stats:?}");
     assert_eq!(stats.stall_cycles, 0);

@@ -28,18 +28,19 @@ impl Outcome {
             assert_eq!(address, expected, "{access}, the {}th", self.out);
         }
     }
+
+    fn instructions(&mut self, pairing: &mut Pairing, steps: &[Step]) {
+        for Step { address, instruction, .. } in steps {
+            pairing.instruction(*address, instruction, &mut |a, at| self.take(a, at));
+        }
+    }
 }
 
 /// Feeds a run as a trace does: accesses and synchronisation packets in order, instructions earlier or later,
 /// but none before the synchronisation packet that reports it. About every `loss`th access is lost, and the
 /// loss is reported.
-fn pair(
-    rng: &mut Rng,
-    steps: &[Step],
-    params: &Params,
-    options: Options,
-    loss: Option<u64>,
-) -> (Outcome, usize) {
+fn pair(rng: &mut Rng, steps: &[Step], params: &Params, loss: Option<u64>) -> (Outcome, usize) {
+    let options = Options::default();
     let mut pairing = Pairing::new(params, options);
     let mut outcome = Outcome::default();
     let mut told = 0;
@@ -51,40 +52,29 @@ fn pair(
         if is_sync {
             // A decoder has emitted all but its current block.
             let begin = (0..=i).rev().find(|&at| steps[at].begins).unwrap();
-            while told < begin {
-                let Step { address, instruction, .. } = &steps[told];
-                pairing.instruction(*address, instruction, &mut |a, at| outcome.take(a, at));
-                told += 1;
-            }
+            outcome.instructions(&mut pairing, &steps[told..begin.max(told)]);
+            told = told.max(begin);
             let start = Packet::Start(Start { address: step.address, ..Start::default() });
             pairing.packet(&start, &mut |a, at| outcome.take(a, at));
         }
         // Reported instructions, up to the next synchronisation.
         let ahead = if rng.one_in(3) { i + rng.below(period + 1) as usize + 1 } else { i };
         let to = if rng.one_in(8) { ahead.min(steps.len()) } else { told };
-        let accesses = |outcome: &mut Outcome, pairing: &mut Pairing| {
-            let Some(access) = step.access else { return };
-            outcome.told.push(step.address);
-            pairing.access(&access, &mut |a, at| outcome.take(a, at));
-        };
-        let is_traced =
-            step.access.is_some_and(|access| Encoder::tells(params, &options, access.kind, access.size));
-        traced += usize::from(is_traced);
-        if is_traced && loss.is_some_and(|loss| rng.one_in(loss)) {
-            let support = Support { dloss: true, denable: true, doptions: options, ..Support::default() };
-            pairing.packet(&Packet::Support(support), &mut |a, at| outcome.take(a, at));
-        } else if is_traced {
-            accesses(&mut outcome, &mut pairing);
+        let is_traced = |access: &DataAccess| Encoder::tells(params, &options, access.kind, access.size);
+        if let Some(access) = step.access.filter(is_traced) {
+            traced += 1;
+            if loss.is_some_and(|loss| rng.one_in(loss)) {
+                let support = Support { dloss: true, denable: true, doptions: options, ..Support::default() };
+                pairing.packet(&Packet::Support(support), &mut |a, at| outcome.take(a, at));
+            } else {
+                outcome.told.push(step.address);
+                pairing.access(&access, &mut |a, at| outcome.take(a, at));
+            }
         }
-        while told < to {
-            let Step { address, instruction, .. } = &steps[told];
-            pairing.instruction(*address, instruction, &mut |a, at| outcome.take(a, at));
-            told += 1;
-        }
+        outcome.instructions(&mut pairing, &steps[told..to.max(told)]);
+        told = told.max(to);
     }
-    for Step { address, instruction, .. } in &steps[told..] {
-        pairing.instruction(*address, instruction, &mut |a, at| outcome.take(a, at));
-    }
+    outcome.instructions(&mut pairing, &steps[told..]);
     pairing.finish(&mut |a, at| outcome.take(a, at));
     assert_eq!(outcome.out, outcome.told.len());
     (outcome, traced)
@@ -99,7 +89,7 @@ fn all_accesses_find_their_instruction() {
     for Run { name, steps, .. } in programs::runs() {
         for (seed, dtype_width) in (0..8).flat_map(|seed| [(seed, 3), (seed, 4)]) {
             let mut rng = Rng::new(seed);
-            let (outcome, traced) = pair(&mut rng, &steps, &with(dtype_width), Options::default(), None);
+            let (outcome, traced) = pair(&mut rng, &steps, &with(dtype_width), None);
             let has_conditionals = steps.iter().any(|step| matches!(step.instruction.op, Op::ScW | Op::ScD));
             assert!(traced > 1_000, "{name}: {traced}");
             assert_eq!(outcome.told.len(), traced, "{name}");
@@ -119,7 +109,7 @@ fn nothing_is_claimed_after_a_loss() {
     for Run { name, steps, .. } in programs::runs() {
         for seed in 0..8 {
             let mut rng = Rng::new(seed);
-            let (outcome, traced) = pair(&mut rng, &steps, &with(4), Options::default(), Some(500));
+            let (outcome, traced) = pair(&mut rng, &steps, &with(4), Some(500));
             assert!(outcome.told.len() < traced, "{name}");
             assert!(outcome.found < outcome.told.len(), "{name}");
             assert!(outcome.found > traced / 4, "{name}, seed {seed}: {} of {traced}", outcome.found);

@@ -3,8 +3,7 @@
 use tracewright_core::{AtomicOp, CsrOp, DataAccess, DataKind};
 use tracewright_etrace::Params;
 use tracewright_etrace::data::{
-    Atomic, AtomicKind, AtomicRequest, Compression, Csr, Dialect, Diff, LoadRequest, Options, Packet,
-    Response, Transfer, Value,
+    Atomic, AtomicKind, Compression, Csr, Dialect, Diff, Options, Packet, Response, Transfer, Value,
 };
 use tracewright_testkit::Rng;
 
@@ -117,13 +116,9 @@ pub fn packet(rng: &mut Rng, params: &Params, options: &Options) -> Packet {
         }
         _ => {
             let store = rng.one_in(2);
-            if params.split_loads && !store {
-                let diff = *rng.pick(&of_address);
-                let address = address(rng, params, diff);
-                return Packet::LoadRequest(LoadRequest { multiple, aligned, size, lrid, diff, address });
-            }
+            let lrid = (params.split_loads && !store).then_some(lrid);
             let (diff, data, place);
-            if options.no_data {
+            if options.no_data || lrid.is_some() {
                 (diff, data) = (*rng.pick(&of_address), None);
                 place = Some(address(rng, params, diff));
             } else if options.no_address {
@@ -133,7 +128,7 @@ pub fn packet(rng: &mut Rng, params: &Params, options: &Options) -> Packet {
                 (diff, data) = (*rng.pick(&any), Some(value(rng, bytes)));
                 place = Some(address(rng, params, diff));
             }
-            Packet::Transfer(Transfer { store, multiple, aligned, size, diff, data, address: place })
+            Packet::Transfer(Transfer { store, multiple, aligned, size, lrid, diff, data, address: place })
         }
     }
 }
@@ -150,12 +145,12 @@ fn atomic(rng: &mut Rng, params: &Params, options: &Options, size: u8) -> Packet
     if options.no_data || kind == AtomicKind::StoreFailed {
         let diff = *rng.pick(&[Diff::Full, Diff::Address]);
         let address = Some(address(rng, params, diff));
-        return Packet::Atomic(Atomic { kind, size, diff, operand: None, data: None, address });
+        return Packet::Atomic(Atomic { kind, size, lrid: None, diff, operand: None, data: None, address });
     }
     if kind == AtomicKind::CompareFailed {
         let diff = *rng.pick(&any);
         let (operand, address) = (Some(value(rng, bytes)), Some(address(rng, params, diff)));
-        return Packet::Atomic(Atomic { kind, size, diff, operand, data: None, address });
+        return Packet::Atomic(Atomic { kind, size, lrid: None, diff, operand, data: None, address });
     }
     let (diff, place);
     if options.no_address {
@@ -165,14 +160,13 @@ fn atomic(rng: &mut Rng, params: &Params, options: &Options, size: u8) -> Packet
         diff = *rng.pick(&any);
         place = Some(address(rng, params, diff));
     }
-    if params.split_loads {
-        let lrid = rng.below(1 << params.lrid_width) as u8;
-        let operand = if options.no_address { last_value(rng, params) } else { value(rng, bytes) };
-        return Packet::AtomicRequest(AtomicRequest { op, size, lrid, diff, operand, address: place });
-    }
-    let operand = Some(value(rng, bytes));
-    let data = Some(if options.no_address { last_value(rng, params) } else { value(rng, bytes) });
-    Packet::Atomic(Atomic { kind, size, diff, operand, data, address: place })
+    let lrid = params.split_loads.then(|| rng.below(1 << params.lrid_width) as u8);
+    let last = if options.no_address { last_value(rng, params) } else { value(rng, bytes) };
+    let (operand, data) = match lrid {
+        Some(_) => (Some(last), None),
+        None => (Some(value(rng, bytes)), Some(last)),
+    };
+    Packet::Atomic(Atomic { kind, size, lrid, diff, operand, data, address: place })
 }
 
 /// Returns accesses as programs make them: near the last ones, with similar values, or anywhere with any

@@ -2,11 +2,12 @@
 
 use tracewright_core::{DataAccess, DataKind};
 use tracewright_etrace::data::{
-    Decoder, Dialect, Diff, Encoder, LoadRequest, Options, Packet, Response, Value, emit, parse,
+    Decoder, Dialect, Diff, Encoder, Options, Packet, Response, Transfer, Value, emit, parse,
 };
-use tracewright_etrace::stream::{Config, Content, Encapsulation, Message, Parser, Writer};
+use tracewright_etrace::stream::{Config, Content, Encapsulation, Parser, Writer};
 use tracewright_etrace::{Params, packet};
 use tracewright_testkit::Rng;
+use tracewright_testkit::etrace::read;
 
 use super::{programs, random};
 
@@ -52,8 +53,7 @@ fn accesses_of_programs_come_back() {
             [Encapsulation::Smi, Encapsulation::Standard { source_bits: 5, timestamp_bytes: 2, type_bits: 1 }]
         {
             let options = random::options(&mut rng);
-            let config =
-                Config { params: params.clone(), encapsulation, options: Default::default(), data: options };
+            let config = Config { params: params.clone(), encapsulation, data: options, ..Config::default() };
             let mut writer = Writer::new(config.clone());
             let mut encoder = Encoder::new(&params, options);
             let (mut bytes, mut expected) = (Vec::new(), Vec::new());
@@ -69,22 +69,16 @@ fn accesses_of_programs_come_back() {
                     expected.extend(traced(&params, &options, &access));
                 }
             }
-            let mut parser = Parser::new(config);
             let mut decoder = Decoder::new(&params, options);
             let mut found = Vec::new();
-            let mut take = |_, _: &[u8], message: &Message| match &message.content {
-                Content::Instruction(packet) => assert!(!decoder.instruction(packet, &mut |_| {})),
-                Content::Data(packet) => found.extend(decoder.packet(packet)),
-                Content::Idle | Content::Alignment => {}
-                other => panic!("{other:?}"),
-            };
-            let mut rest = &bytes[..];
-            while !rest.is_empty() {
-                let (chunk, after) = rest.split_at(rest.len().min(1 + rng.below(3_000) as usize));
-                parser.feed(chunk, &mut take);
-                rest = after;
+            for (.., message) in read(Parser::new(config), rng.chunks(&bytes)) {
+                match &message.content {
+                    Content::Instruction(packet) => assert!(!decoder.instruction(packet, &mut |_| {})),
+                    Content::Data(packet) => found.extend(decoder.packet(packet)),
+                    Content::Idle | Content::Alignment => {}
+                    other => panic!("{other:?}"),
+                }
             }
-            parser.finish(&mut take);
             assert!(expected.len() > 1_000, "{name}: {}", expected.len());
             assert_eq!(found, expected, "{name}");
         }
@@ -133,10 +127,19 @@ fn accesses_come_back() {
 fn split_load() -> (Params, Packet, Packet) {
     let params = Params { split_loads: true, lrid_width: 1, ..Params::default() };
     let (size, lrid) = (0, 0);
-    let request = LoadRequest { multiple: false, aligned: true, size, lrid, diff: Diff::Full, address: 0x40 };
+    let request = Transfer {
+        store: false,
+        multiple: false,
+        aligned: true,
+        size,
+        lrid: Some(lrid),
+        diff: Diff::Full,
+        data: None,
+        address: Some(0x40),
+    };
     let value = Value { len: params.data_width / 8, bits: 135 };
     let answer = Response { size, lrid, data: Some((Diff::Full, value)) };
-    (params, Packet::LoadRequest(request), Packet::Response(answer))
+    (params, Packet::Transfer(request), Packet::Response(answer))
 }
 
 fn load(value: Option<u64>) -> DataAccess {

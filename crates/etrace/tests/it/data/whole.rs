@@ -9,66 +9,35 @@ use tracewright_etrace::stream::{Config, Content, Encapsulation, Message, Parser
 use tracewright_etrace::{Options, Params, packet};
 use tracewright_flow::Counts;
 use tracewright_testkit::Rng;
+use tracewright_testkit::etrace::read;
 
-use super::programs::{self, Event, Run};
+use super::programs::{self, Run};
 use super::random;
-
-/// Both encoders and their output.
-struct Recorder {
-    executed: Executed,
-    encoder: encode::Encoder,
-    companion: Companion,
-    writer: Writer,
-    bytes: Vec<u8>,
-}
-
-impl Recorder {
-    fn new(config: &encode::Config, stream: &Config) -> Self {
-        Self {
-            executed: Executed::default(),
-            encoder: encode::Encoder::new(config.clone()),
-            companion: Companion::new(&config.params, config.data.unwrap()),
-            writer: Writer::new(stream.clone()),
-            bytes: Vec::new(),
-        }
-    }
-
-    fn event(&mut self, event: &Event) {
-        let entry = match event {
-            Event::Block(block, accesses) => {
-                accesses.iter().for_each(|(pc, access)| self.companion.access(*pc, access));
-                self.executed.block(block)
-            }
-            Event::Trap(trap) => self.executed.trap(trap.pc, trap.cause, trap.interrupt, trap.value),
-            Event::Privilege(privilege) => return self.executed.privilege(*privilege as u8),
-            Event::Context(context) => return self.executed.context(*context),
-        };
-        let Self { encoder, companion, writer, bytes, .. } = self;
-        encoder.entry(&entry, &mut |packet| instruction(packet, companion, writer, bytes));
-        companion.entry(&mut |packet| writer.data(0, None, packet, bytes).unwrap());
-    }
-
-    fn finish(mut self) -> Vec<u8> {
-        let Self { encoder, companion, writer, bytes, .. } = &mut self;
-        encoder.finish(&mut |packet| instruction(packet, companion, writer, bytes));
-        companion.finish(&mut |packet| writer.data(0, None, packet, bytes).unwrap());
-        self.bytes
-    }
-}
+use crate::support::machine::{Event, entry, image};
 
 fn instruction(packet: &packet::Packet, companion: &mut Companion, writer: &mut Writer, bytes: &mut Vec<u8>) {
     companion.packet(packet, &mut |packet| writer.data(0, None, packet, bytes).unwrap());
     writer.instruction(0, None, packet, bytes).unwrap();
 }
 
-/// Returns all messages of a stream.
-fn messages(bytes: &[u8], stream: &Config) -> Vec<(u64, Message)> {
-    let mut messages = Vec::new();
-    let mut take = |offset, _: &[u8], message: &Message| messages.push((offset, *message));
-    let mut parser = Parser::new(stream.clone());
-    parser.feed(bytes, &mut take);
-    parser.finish(&mut take);
-    messages
+/// Returns all messages of the trace of a run, and its length.
+fn trace(run: &Run, config: &encode::Config, stream: &Config) -> (Vec<(u64, Message)>, u64) {
+    let mut executed = Executed::default();
+    let mut encoder = encode::Encoder::new(config.clone());
+    let mut companion = Companion::new(&config.params, config.data.unwrap());
+    let (mut writer, mut bytes) = (Writer::new(stream.clone()), Vec::new());
+    for event in &run.record.events {
+        if let Event::Block(_, accesses) = event {
+            accesses.iter().for_each(|(pc, access)| companion.access(*pc, access));
+        }
+        let Some(entry) = entry(&mut executed, event) else { continue };
+        encoder.entry(&entry, &mut |packet| instruction(packet, &mut companion, &mut writer, &mut bytes));
+        companion.entry(&mut |packet| writer.data(0, None, packet, &mut bytes).unwrap());
+    }
+    encoder.finish(&mut |packet| instruction(packet, &mut companion, &mut writer, &mut bytes));
+    companion.finish(&mut |packet| writer.data(0, None, packet, &mut bytes).unwrap());
+    let told = read(Parser::new(stream.clone()), [&bytes[..]]);
+    (told.iter().map(|(offset, _, message)| (*offset, *message)).collect(), bytes.len() as u64)
 }
 
 /// Checks that a decoder that begins in the middle, at a synchronisation packet, soon reaches the state of
@@ -80,9 +49,10 @@ fn compare_from_the_middle(
     stream: &Config,
     name: &str,
 ) {
-    let image = run.image();
+    let image = image(&run.record.code);
     let options = decode::Options { data: stream.data, ..stream.options.into() };
-    let mut whole = Paired::new(&stream.params, options.clone(), &image, run.isa);
+    let mut whole = Paired::new(&stream.params, options, &image, run.record.isa());
+    let new = whole.clone();
     let mut other: Option<(Paired<'_>, bool)> = None;
     let mut compared = 0;
     for (offset, message) in messages {
@@ -93,7 +63,7 @@ fn compare_from_the_middle(
             )
         );
         if is_start && other.is_none() && rng.one_in(4) {
-            let mut fresh = Paired::new(&stream.params, options.clone(), &image, run.isa);
+            let mut fresh = new.clone();
             fresh.restart(*offset);
             fresh.set_options(whole.options());
             fresh.set_data_state(whole.data_state());
@@ -144,11 +114,8 @@ fn accesses_are_told_with_their_instructions() {
             };
             let encapsulation = Encapsulation::Smi;
             let stream = Config { params: params.clone(), encapsulation, options, data: doptions };
-            let mut recorder = Recorder::new(&config, &stream);
-            run.events.iter().for_each(|event| recorder.event(event));
-            let bytes = recorder.finish();
+            let (messages, end) = trace(&run, &config, &stream);
             let name = format!("{}, seed {seed}: {options:?} {doptions:?} {resync:?}", run.name);
-            let messages = messages(&bytes, &stream);
             if seed < 2 {
                 compare_from_the_middle(&mut rng, &run, &messages, &stream, &name);
             }
@@ -159,11 +126,11 @@ fn accesses_are_told_with_their_instructions() {
                 Element::Data { access, by } => found.push((*access, *by)),
                 _ => {}
             };
-            let image = run.image();
+            let image = image(&run.record.code);
             let initial = decode::Options { data: doptions, ..options.into() };
-            let mut decoder = Paired::new(&params, initial, &image, run.isa);
+            let mut decoder = Paired::new(&params, initial, &image, run.record.isa());
             messages.iter().for_each(|(offset, message)| decoder.message(*offset, message, &mut take));
-            decoder.finish(bytes.len() as u64, &mut take);
+            decoder.finish(end, &mut take);
             assert_eq!(retired, run.steps.len(), "{name}");
 
             let traced = |access: &DataAccess| Encoder::tells(&params, &doptions, access.kind, access.size);
@@ -201,19 +168,16 @@ fn edges_are_those_without_data() {
         let config =
             encode::Config { params: params.clone(), options, data: Some(data), ..encode::Config::default() };
         let stream = Config { params: params.clone(), encapsulation: Encapsulation::Smi, options, data };
-        let mut recorder = Recorder::new(&config, &stream);
-        run.events.iter().for_each(|event| recorder.event(event));
-        let bytes = recorder.finish();
-        let messages = messages(&bytes, &stream);
-        let image = run.image();
-        let (mut paired, mut counted) = (Paired::new(&params, options, &image, run.isa), Counts::new());
-        let (mut alone, mut expected) = (Decoder::new(&params, options, &image, run.isa), Counts::new());
+        let (messages, end) = trace(&run, &config, &stream);
+        let (image, isa) = (image(&run.record.code), run.record.isa());
+        let (mut paired, mut counted) = (Paired::new(&params, options, &image, isa), Counts::new());
+        let (mut alone, mut expected) = (Decoder::new(&params, options, &image, isa), Counts::new());
         for (offset, message) in &messages {
             paired.message(*offset, message, &mut counted);
             alone.message(*offset, message, &mut expected);
         }
-        paired.finish(bytes.len() as u64, &mut counted);
-        alone.finish(bytes.len() as u64, &mut expected);
+        paired.finish(end, &mut counted);
+        alone.finish(end, &mut expected);
         let expected = expected.finish(alone.runner().graph());
         assert!(!expected.indirect.is_empty());
         assert_eq!(counted.finish(paired.runner().graph()), expected, "{}", run.name);

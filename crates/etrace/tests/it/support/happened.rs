@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use tracewright_core::{Block, Ended};
+use tracewright_core::{Block, Element, Ended, GapReason};
+use tracewright_flow::ElementSink;
 
 /// Item of comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +14,50 @@ pub enum Happened {
     Trap { pc: Option<u64>, cause: u64, interrupt: bool, value: Option<u64> },
     /// Instructions that the trace does not cover.
     Unknown,
+}
+
+/// ElementSink that keeps what a decoder finds.
+#[derive(Default)]
+pub struct Found {
+    pub happened: Vec<Happened>,
+    /// Elements that report something else, with their stream positions.
+    pub others: Vec<(u64, Element)>,
+    privilege: u8,
+    context: u64,
+}
+
+impl ElementSink for Found {
+    fn element(&mut self, offset: u64, element: &Element) {
+        match *element {
+            Element::Block(block) => {
+                self.happened.push(Happened::Block(block, self.privilege, self.context));
+            }
+            Element::Context(now, _) => {
+                (self.privilege, self.context) = (now.level, now.context_id.map_or(0, u64::from));
+            }
+            Element::Exception(exception) => self.happened.push(Happened::Trap {
+                pc: exception.return_address,
+                cause: exception.number.into(),
+                interrupt: exception.interrupt,
+                value: exception.value,
+            }),
+            Element::UnknownPath { .. } => self.happened.push(Happened::Unknown),
+            Element::TraceOn(_) | Element::End => {}
+            other => {
+                if other == Element::Lost(GapReason::Ambiguous) {
+                    self.happened.push(Happened::Unknown);
+                }
+                self.others.push((offset, other));
+            }
+        }
+    }
+}
+
+impl Found {
+    /// Returns the number of places where the path is unknown.
+    pub fn unknown(&self) -> usize {
+        self.happened.iter().filter(|happened| **happened == Happened::Unknown).count()
+    }
 }
 
 /// Returns the first difference, if there is one. Where the decoder reports uncertainty, items may be missing
@@ -57,25 +102,17 @@ fn alike(truth: &[Happened], found: &[Happened], is_cut_before: bool, is_cut_aft
 
 /// Returns whether `found` is the known beginning of a block.
 fn is_beginning(truth: &Happened, found: &Happened) -> bool {
-    match (*truth, *found) {
-        (Happened::Block(truth, ..), Happened::Block(found, ..)) => {
-            found.ended == Ended::Cut && truth.start == found.start && truth.count >= found.count
-        }
-        _ => false,
-    }
+    let (Happened::Block(truth, ..), Happened::Block(found, ..)) = (truth, found) else { return false };
+    found.ended == Ended::Cut && truth.start == found.start && truth.count >= found.count
 }
 
 /// Returns whether `found` is the rest of a block whose beginning is unknown.
 fn is_rest(truth: &Happened, found: &Happened) -> bool {
-    match (*truth, *found) {
-        (Happened::Block(truth, ..), Happened::Block(found, ..)) => {
-            // Half a pair is no pair.
-            (truth.end, truth.class.role, truth.ended) == (found.end, found.class.role, found.ended)
-                && truth.start < found.start
-                && truth.count > found.count
-        }
-        _ => false,
-    }
+    let (Happened::Block(truth, ..), Happened::Block(found, ..)) = (truth, found) else { return false };
+    // Half a pair is no pair.
+    (truth.end, truth.class.role, truth.ended) == (found.end, found.class.role, found.ended)
+        && truth.start < found.start
+        && truth.count > found.count
 }
 
 /// The address of a second trap before the first handler began is not reported.

@@ -4,60 +4,68 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use tracewright_core::{Block, Flow, MemorySpace};
+use tracewright_core::{Block, DataAccess, Flow, Isa, MemorySpace};
+use tracewright_etrace::ingress::{Entry, Executed};
 use tracewright_hart::bare::{self, Bare};
 use tracewright_hart::linux::{self, Linux, Streams};
 use tracewright_hart::{Hart, HartSink, Privilege, Trap};
 use tracewright_image::{Bytes, Image};
+use tracewright_isa::riscv::len;
 
 use super::happened::Happened;
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub enum Event {
-    Block(Block),
-    Trap { pc: u64, cause: u64, interrupt: bool, value: u64 },
-    Privilege(u8),
+    /// Block, and the accesses of its instructions with their addresses.
+    Block(Block, Vec<(u64, DataAccess)>),
+    Trap(Trap),
+    Privilege(Privilege),
     Context(u64),
 }
 
 /// HartSink that keeps a machine's events and its code.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Record {
     pub events: Vec<Event>,
-    bits: Vec<u32>,
+    /// Instructions of all blocks.
+    pub bits: Vec<u32>,
     pub code: BTreeMap<u64, u16>,
     /// Whether code was changed while it ran.
     pub changed: bool,
+    data: Vec<(u64, DataAccess)>,
 }
 
 impl HartSink for Record {
+    const DATA: bool = true;
     const INSTRUCTIONS: bool = true;
 
     fn block(&mut self, block: &Block) {
-        self.events.push(Event::Block(*block));
-        let mut at = block.start;
-        for bits in std::mem::take(&mut self.bits) {
-            let halves = if bits & 3 == 3 { 2 } else { 1 };
-            for half in 0..halves {
+        let first = self.bits.len() - block.count as usize;
+        for (at, bits) in addresses(block, &self.bits[first..]) {
+            for half in 0..u64::from(len(bits as u16) / 2) {
                 let value = (bits >> (16 * half)) as u16;
-                let before = self.code.insert(at, value);
+                let before = self.code.insert(at.wrapping_add(2 * half), value);
                 self.changed |= before.is_some_and(|before| before != value);
-                at = at.wrapping_add(2);
             }
         }
+        self.events.push(Event::Block(*block, std::mem::take(&mut self.data)));
     }
 
     fn instructions(&mut self, bits: &[u32]) {
         self.bits.extend_from_slice(bits);
     }
 
+    fn data(&mut self, pc: u64, access: &DataAccess) {
+        self.data.push((pc, *access));
+    }
+
     fn trap(&mut self, trap: &Trap) {
-        let &Trap { pc, cause, interrupt, value, .. } = trap;
-        self.events.push(Event::Trap { pc, cause, interrupt, value });
+        assert!(self.data.is_empty());
+        self.events.push(Event::Trap(*trap));
     }
 
     fn privilege(&mut self, privilege: Privilege) {
-        self.events.push(Event::Privilege(privilege as u8));
+        self.events.push(Event::Privilege(privilege));
     }
 
     fn context(&mut self, context: u64) {
@@ -65,18 +73,50 @@ impl HartSink for Record {
     }
 }
 
+/// Returns the instructions of a block with their addresses.
+pub fn addresses(block: &Block, bits: &[u32]) -> impl Iterator<Item = (u64, u32)> {
+    let mut next = block.start;
+    bits.iter().map(move |&bits| {
+        let at = next;
+        next = next.wrapping_add(len(bits as u16).into());
+        (at, bits)
+    })
+}
+
 impl Record {
+    pub fn isa(&self) -> Isa {
+        let isa = self.events.iter().find_map(|event| match event {
+            Event::Block(block, _) => Some(block.isa),
+            _ => None,
+        });
+        isa.expect("nothing ran")
+    }
+
+    /// Returns each event with the instructions of its block.
+    pub fn told(&self) -> impl Iterator<Item = (&Event, &[u32])> {
+        let mut rest = &self.bits[..];
+        self.events.iter().map(move |event| {
+            let count = if let Event::Block(block, _) = event { block.count as usize } else { 0 };
+            (event, rest.split_off(..count).unwrap())
+        })
+    }
+
+    /// Returns the events as the input of an encoder. Contexts have 32 bits.
+    pub fn entries(&self, mut executed: Executed) -> Vec<Entry> {
+        self.events.iter().filter_map(|event| entry(&mut executed, event)).collect()
+    }
+
     pub fn happened(&self) -> Vec<Happened> {
         let (mut privilege, mut context) = (0, 0);
         let mut happened = Vec::new();
         for event in &self.events {
             match *event {
-                Event::Block(block) => happened.push(Happened::Block(block, privilege, context)),
-                Event::Trap { pc, cause, interrupt, value } => {
+                Event::Block(block, _) => happened.push(Happened::Block(block, privilege, context)),
+                Event::Trap(Trap { pc, cause, interrupt, value, .. }) => {
                     let value = (!interrupt).then_some(value);
                     happened.push(Happened::Trap { pc: Some(pc), cause, interrupt, value });
                 }
-                Event::Privilege(now) => privilege = now,
+                Event::Privilege(now) => privilege = now as u8,
                 Event::Context(now) => context = now & 0xffff_ffff,
             }
         }
@@ -87,7 +127,7 @@ impl Record {
     pub fn has_uncounted_loop(&self) -> bool {
         let mut starts = std::collections::HashSet::new();
         self.events.iter().any(|event| match event {
-            Event::Block(block) if block.class.flow == Flow::Direct && !block.class.conditional => {
+            Event::Block(block, _) if block.class.flow == Flow::Direct && !block.class.conditional => {
                 !starts.insert(block.start)
             }
             _ => {
@@ -98,15 +138,20 @@ impl Record {
     }
 }
 
+/// Returns the entry of an event, or `None` if the event changes only the circumstances.
+pub fn entry(executed: &mut Executed, event: &Event) -> Option<Entry> {
+    match event {
+        Event::Block(block, _) => return Some(executed.block(block)),
+        Event::Trap(trap) => return Some(executed.trap(trap.pc, trap.cause, trap.interrupt, trap.value)),
+        Event::Privilege(privilege) => executed.privilege(*privilege as u8),
+        Event::Context(context) => executed.context(context & 0xffff_ffff),
+    }
+    None
+}
+
 /// Runs a program, for Linux or a bare machine.
 pub fn run(path: &Path, instructions: u64) -> Record {
     let mut record = Record::default();
-    run_into(path, instructions, &mut record);
-    record
-}
-
-/// Runs a program with any sink.
-pub fn run_into(path: &Path, instructions: u64, sink: &mut impl HartSink) {
     let elf = std::fs::read(path).unwrap();
     if bare::is_for_it(&elf) {
         // The proxy kernel runs a program.
@@ -115,13 +160,14 @@ pub fn run_into(path: &Path, instructions: u64, sink: &mut impl HartSink) {
         let host_files = path.parent().map(Path::to_path_buf);
         let options = bare::Options { arguments, host_files, ..bare::Options::default() };
         let (core, machine) = Bare::new(&elf, &options, Box::new(io::sink())).unwrap();
-        Hart::new(core, machine).run(instructions, sink);
+        Hart::new(core, machine).run(instructions, &mut record);
     } else {
         let arguments = vec![path.as_os_str().to_owned()];
         let options = linux::Options { arguments, streams: Streams::none(), ..linux::Options::default() };
         let (core, machine) = Linux::load(path, options).unwrap();
-        Hart::new(core, machine).run(instructions, sink);
+        Hart::new(core, machine).run(instructions, &mut record);
     }
+    record
 }
 
 /// Returns an image of all code that ran.
@@ -149,9 +195,14 @@ pub fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// Returns the path of a sample program.
+pub fn sample(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/bin").join(name)
+}
+
 /// Returns all sample programs.
 pub fn samples() -> Vec<PathBuf> {
-    let samples = files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/bin"));
+    let samples = files(&sample(""));
     assert_eq!(samples.len(), 24);
     samples
 }

@@ -1,19 +1,24 @@
 //! Shared parts of the decoding tests.
 
-pub mod executions;
 pub mod happened;
 pub mod machine;
 pub mod twin;
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::path::Path;
 
+use machine::image;
 use tracewright_core::{Element, Isa, MemorySpace};
+use tracewright_etrace::Params;
 use tracewright_etrace::decode::{self, Decoder};
-use tracewright_etrace::stream::{self, Config, Message, Parser};
-use tracewright_flow::Instructions;
+use tracewright_etrace::ingress::Entry;
+use tracewright_etrace::ingress::csv::{Reader, Retirement};
+use tracewright_etrace::stream::{Config, Encapsulation, EtraceSink, Message, Parser};
+use tracewright_flow::{ElementSink, Instructions};
 use tracewright_image::{Bytes, Image};
 use tracewright_testkit::etrace::text;
+use tracewright_testkit::riscv::walk::Program;
 
 /// Execution as Spike lists it.
 pub struct Spike {
@@ -27,11 +32,15 @@ pub struct Spike {
 }
 
 impl Spike {
+    /// Returns the trace of a program as Spike wrote it, if it and `xz` are available.
+    pub fn text(captures: &Path, program: &str) -> Option<String> {
+        let path = captures.join(format!("riscv/etrace/spike_pc_trace/{program}.spike_pc_trace"));
+        text(&path.with_added_extension("xz")).or_else(|| text(&path))
+    }
+
     /// Reads the trace of a program, if it and `xz` are available.
     pub fn read(captures: &Path, program: &str) -> Option<Self> {
-        let folder = captures.join("riscv/etrace/spike_pc_trace");
-        let text = text(&folder.join(format!("{program}.spike_pc_trace.xz")))
-            .or_else(|| text(&folder.join(format!("{program}.spike_pc_trace"))))?;
+        let text = Self::text(captures, program)?;
         let hex = |field: &str| u64::from_str_radix(field, 16).unwrap();
         let (mut code, mut retired, mut traps) = (BTreeMap::new(), Vec::new(), Vec::new());
         for line in text.lines().skip(1) {
@@ -46,30 +55,20 @@ impl Spike {
             } else {
                 retired.push(address);
             }
-            let len = if bits & 3 == 3 { 4 } else { 2 };
-            for (i, byte) in bits.to_le_bytes().into_iter().take(len).enumerate() {
-                code.insert(address + i as u64, byte);
+            code.insert(address, bits as u16);
+            if bits & 3 == 3 {
+                code.insert(address + 2, (bits >> 16) as u16);
             }
         }
         Some(Self { image: image(&code), retired, traps })
     }
 
-    /// Compares these instructions, and the traps among the elements, with the execution; the trace may end
-    /// earlier. Returns their number.
-    pub fn compare(&self, instructions: &[u64], elements: &[(u64, Element)]) -> Result<usize, String> {
-        let equal = self.retired.iter().zip(instructions).take_while(|(a, b)| a == b).count();
-        if equal != instructions.len() || equal != self.retired.len() {
-            let around = |all: &[u64]| {
-                let range = equal.saturating_sub(3)..(equal + 4).min(all.len());
-                all.get(range).map(<[u64]>::to_vec)
-            };
-            return Err(format!(
-                "{equal} of {} ({} decoded): {:x?}, expected {:x?}",
-                self.retired.len(),
-                instructions.len(),
-                around(instructions),
-                around(&self.retired)
-            ));
+    /// Compares the instructions and traps of these elements with the execution. Returns the number of
+    /// instructions.
+    pub fn compare(&self, elements: &[(u64, Element)]) -> Result<usize, String> {
+        let found = instructions(&self.image, elements);
+        if let Some(difference) = difference(&found, &self.retired) {
+            return Err(format!("instruction {difference}"));
         }
         let mut seen = 0;
         let mut traps = Vec::new();
@@ -82,36 +81,43 @@ impl Spike {
                 _ => {}
             }
         }
-        if traps != self.traps {
-            let equal = traps.iter().zip(&self.traps).take_while(|(a, b)| a == b).count();
-            return Err(format!(
-                "trap {equal}: {:?}, expected {:?}",
-                traps.get(equal),
-                self.traps.get(equal)
-            ));
+        match difference(&traps, &self.traps) {
+            Some(difference) => Err(format!("trap {difference}")),
+            None => Ok(found.len()),
         }
-        Ok(equal)
     }
 }
 
-/// Returns an image of these bytes.
-pub fn image(code: &BTreeMap<u64, u8>) -> Image {
+/// Returns the first difference of two lists, with what is around it.
+pub fn difference<T: PartialEq + Debug>(found: &[T], expected: &[T]) -> Option<String> {
+    let at = (0..found.len().max(expected.len())).find(|&at| found.get(at) != expected.get(at))?;
+    let near =
+        |all: &[T]| format!("{:#x?}", &all[at.saturating_sub(3).min(all.len())..all.len().min(at + 4)]);
+    Some(format!("{at} of {}: {}\nexpected: {}", expected.len(), near(found), near(expected)))
+}
+
+#[track_caller]
+pub fn assert_same<T: PartialEq + Debug>(what: &str, found: &[T], expected: &[T]) {
+    if let Some(difference) = difference(found, expected) {
+        panic!("{what}: {difference}");
+    }
+}
+
+/// Returns an image of a random program.
+pub fn program_image(program: &Program) -> Image {
     let mut builder = Image::builder();
-    let mut run: Vec<u8> = Vec::new();
-    let mut start = 0;
-    for (&address, &byte) in code {
-        if !run.is_empty() && start + run.len() as u64 != address {
-            builder.raw("code", Bytes::from(std::mem::take(&mut run)), start, MemorySpace::ANY).unwrap();
-        }
-        if run.is_empty() {
-            start = address;
-        }
-        run.push(byte);
-    }
-    if !run.is_empty() {
-        builder.raw("code", Bytes::from(run), start, MemorySpace::ANY).unwrap();
-    }
+    builder.raw("code", Bytes::from(program.bytes.clone()), program.address, MemorySpace::ANY).unwrap();
     builder.build()
+}
+
+/// Reads an encoder's input with one instruction in each row.
+pub fn entries(csv: &str) -> Vec<Entry> {
+    Reader::new(csv.as_bytes(), Retirement::Instruction).unwrap().map(Result::unwrap).collect()
+}
+
+/// Returns the settings of a stream of the reference model.
+pub fn smi(params: &Params) -> Config {
+    Config { params: params.clone(), encapsulation: Encapsulation::Smi, ..Config::default() }
 }
 
 /// Returns all elements of a stream, which are the same whether repeated messages are parsed again or not.
@@ -124,53 +130,44 @@ pub fn decode(
 ) -> Vec<(u64, Element)> {
     let decoder = Decoder::new(&config.params, options, image, isa);
     let [reading, knowing] = [false, true].map(|knows| {
-        let mut messages = Messages { decoder: decoder.clone(), elements: Vec::new(), knows };
-        let mut parser = Parser::new(config.clone());
-        parser.feed(bytes, &mut messages);
-        parser.finish(&mut messages);
-        let Messages { mut decoder, mut elements, .. } = messages;
+        let mut elements = Vec::new();
         let mut tell = |offset: u64, element: &Element| elements.push((offset, *element));
-        decoder.finish(bytes.len() as u64, &mut tell);
+        feed(&mut decoder.clone(), config, [bytes], knows, &mut tell);
         elements
     });
-    if let Some(at) = (0..reading.len().max(knowing.len())).find(|&at| reading.get(at) != knowing.get(at)) {
-        panic!("element {at}: {:x?}, without reading {:x?}", reading.get(at), knowing.get(at));
-    }
+    assert_same("without reading", &knowing, &reading);
     reading
 }
 
-/// EtraceSink that decodes messages; if it `knows` repeated ones, by their bytes.
-struct Messages<'i> {
-    decoder: Decoder<'i>,
-    elements: Vec<(u64, Element)>,
+/// Decodes a stream. If it `knows` messages, it does not parse repeated ones.
+pub fn feed<'a>(
+    decoder: &mut Decoder<'_>,
+    config: &Config,
+    chunks: impl IntoIterator<Item = &'a [u8]>,
+    knows: bool,
+    sink: &mut impl ElementSink,
+) {
+    let mut parser = Parser::new(config.clone());
+    let mut messages = Messages { decoder, sink, knows };
+    chunks.into_iter().for_each(|chunk| parser.feed(chunk, &mut messages));
+    parser.finish(&mut messages);
+    decoder.finish(parser.position(), sink);
+}
+
+/// EtraceSink that passes messages to a decoder; if it `knows` repeated ones, by their bytes.
+struct Messages<'d, 'i, 's, S> {
+    decoder: &'d mut Decoder<'i>,
+    sink: &'s mut S,
     knows: bool,
 }
 
-impl stream::EtraceSink for Messages<'_> {
+impl<S: ElementSink> EtraceSink for Messages<'_, '_, '_, S> {
     fn message(&mut self, offset: u64, _: &[u8], message: &Message) {
-        let mut tell = |offset: u64, element: &Element| self.elements.push((offset, *element));
-        self.decoder.message(offset, message, &mut tell);
+        self.decoder.message(offset, message, self.sink);
     }
 
     fn short(&mut self, offset: u64, word: u64, len: u32) -> bool {
-        let mut tell = |offset: u64, element: &Element| self.elements.push((offset, *element));
-        self.knows && self.decoder.short(offset, word, len, &mut tell)
-    }
-}
-
-/// EtraceSink that passes messages to a decoder, also by their bytes where it knows them.
-pub struct Feed<'d, 'i, S> {
-    pub decoder: &'d mut Decoder<'i>,
-    pub sink: S,
-}
-
-impl<S: tracewright_flow::ElementSink> stream::EtraceSink for Feed<'_, '_, S> {
-    fn message(&mut self, offset: u64, _: &[u8], message: &Message) {
-        self.decoder.message(offset, message, &mut self.sink);
-    }
-
-    fn short(&mut self, offset: u64, word: u64, len: u32) -> bool {
-        self.decoder.short(offset, word, len, &mut self.sink)
+        self.knows && self.decoder.short(offset, word, len, self.sink)
     }
 }
 

@@ -7,7 +7,7 @@ use tracewright_core::{Flow, Isa, MemorySpace, Role};
 use tracewright_etrace::packet::{Address, BranchMap, Packet, QualStatus};
 use tracewright_etrace::{JumpTargets, Options, Params, Predictor};
 use tracewright_image::Image;
-use tracewright_isa::riscv::{self, Instruction, Xlen};
+use tracewright_isa::riscv::{self, Instruction, Op, Xlen};
 
 /// Most steps.
 const MOST_STEPS: u32 = 5_000_000;
@@ -36,7 +36,7 @@ pub struct Twin<'i> {
     predictor: Predictor,
     targets: JumpTargets,
     /// Addresses of the instructions that ran, including ECALL and EBREAK.
-    pub ran: Vec<u64>,
+    ran: Vec<u64>,
 }
 
 /// Position that a packet reports.
@@ -51,7 +51,7 @@ struct Report {
 }
 
 impl<'i> Twin<'i> {
-    pub fn new(params: &Params, options: Options, keeps_predictor: bool, image: &'i Image, isa: Isa) -> Self {
+    fn new(params: &Params, options: Options, keeps_predictor: bool, image: &'i Image, isa: Isa) -> Self {
         Self {
             image,
             isa,
@@ -75,8 +75,27 @@ impl<'i> Twin<'i> {
         }
     }
 
+    /// Returns the addresses of the retired instructions; fails if the program cannot have run so.
+    pub fn follow(
+        packets: &[Packet],
+        params: &Params,
+        keeps_predictor: bool,
+        image: &'i Image,
+        isa: Isa,
+    ) -> Result<Vec<u64>, String> {
+        let mut twin = Self::new(params, Options::default(), keeps_predictor, image, isa);
+        for (i, packet) in packets.iter().enumerate() {
+            twin.packet(packet).map_err(|why| format!("packet {i} {packet}: {why}"))?;
+        }
+        // Some instructions raise a trap and never retire.
+        let retires = |address: &u64| {
+            twin.instruction(*address).is_ok_and(|found| !matches!(found.op, Op::Ecall | Op::Ebreak))
+        };
+        Ok(twin.ran.iter().copied().filter(retires).collect())
+    }
+
     /// Handles a packet; fails if the program cannot have run so.
-    pub fn packet(&mut self, packet: &Packet) -> Result<(), String> {
+    fn packet(&mut self, packet: &Packet) -> Result<(), String> {
         match *packet {
             Packet::Support(support) => {
                 self.options = support.ioptions;
@@ -87,13 +106,12 @@ impl<'i> Twin<'i> {
                 Ok(())
             }
             Packet::Context(_) => Ok(()),
-            Packet::Trap(trap) if !trap.thaddr => {
-                // A start packet gives the handler.
-                self.is_start = true;
-                Ok(())
-            }
             Packet::Trap(trap) => {
                 self.is_start = true;
+                if !trap.thaddr {
+                    // A start packet gives the handler.
+                    return Ok(());
+                }
                 let address = trap.address.ok_or("no handler")?;
                 self.sync(address, trap.taken, trap.context.privilege)
             }
@@ -104,12 +122,12 @@ impl<'i> Twin<'i> {
                 self.run_on()?;
                 self.stop_at_last_branch = true;
                 self.add(map);
-                self.follow(None)
+                self.follow_to(None)
             }
             Packet::JumpTarget { index, branches, returns } => {
                 self.run_on()?;
                 self.address = self.targets.get(index as usize).ok_or("no such target")?;
-                self.arrive(branches, self.address, false, false, returns)
+                self.arrive(branches, &Address { returns, ..Address::default() })
             }
             Packet::BranchCount(count) => {
                 self.run_on()?;
@@ -117,10 +135,10 @@ impl<'i> Twin<'i> {
                 self.fails = count.failed;
                 let Some(sent) = count.address else {
                     self.stop_at_last_branch = true;
-                    return self.follow(None);
+                    return self.follow_to(None);
                 };
                 self.receive(&sent);
-                self.arrive(BranchMap::default(), self.address, sent.notify, sent.updiscon, sent.returns)
+                self.arrive(BranchMap::default(), &sent)
             }
         }
     }
@@ -139,7 +157,13 @@ impl<'i> Twin<'i> {
             self.ran.push(address);
         } else {
             let privilege = Some(privilege);
-            self.follow(Some(Report { address, notify: false, updiscon: false, returns: None, privilege }))?;
+            self.follow_to(Some(Report {
+                address,
+                notify: false,
+                updiscon: false,
+                returns: None,
+                privilege,
+            }))?;
         }
         self.calls.clear();
         self.targets.reset();
@@ -158,20 +182,16 @@ impl<'i> Twin<'i> {
     fn report(&mut self, map: BranchMap, sent: &Address) -> Result<(), String> {
         self.run_on()?;
         self.receive(sent);
-        self.arrive(map, self.address, sent.notify, sent.updiscon, sent.returns)
+        self.arrive(map, sent)
     }
 
-    fn arrive(
-        &mut self,
-        map: BranchMap,
-        address: u64,
-        notify: bool,
-        updiscon: bool,
-        returns: Option<u32>,
-    ) -> Result<(), String> {
+    /// Arrives at the received address.
+    fn arrive(&mut self, map: BranchMap, sent: &Address) -> Result<(), String> {
+        let &Address { notify, updiscon, returns, .. } = sent;
+        let address = self.address;
         self.stop_at_last_branch = is_branch(&self.instruction(address)?);
         self.add(map);
-        self.follow(Some(Report { address, notify, updiscon, returns, privilege: None }))
+        self.follow_to(Some(Report { address, notify, updiscon, returns, privilege: None }))
     }
 
     fn add(&mut self, map: BranchMap) {
@@ -195,7 +215,7 @@ impl<'i> Twin<'i> {
         self.branches.len() as u64 + self.foretold + u64::from(self.fails)
     }
 
-    fn follow(&mut self, report: Option<Report>) -> Result<(), String> {
+    fn follow_to(&mut self, report: Option<Report>) -> Result<(), String> {
         for _ in 0..MOST_STEPS {
             let address = report.map_or(self.address, |report| report.address);
             let is_target = self.step(address, report.and_then(|report| report.returns))?;
