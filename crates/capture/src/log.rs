@@ -5,8 +5,8 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use tracewright_core::{Isa, MemorySpace};
-use tracewright_hart::log::{self, Kind, csv, own, qemu, rvfi, spike};
-use tracewright_hart::{Blocks, HartSink, Retired};
+use tracewright_hart::log::{self, Kind, own};
+use tracewright_hart::{Blocks, HartSink};
 use tracewright_image::Image;
 use tracewright_isa::riscv::Xlen;
 use tracewright_qemu::format::Target;
@@ -142,42 +142,17 @@ impl Log {
             }
             Input::Other(kind, input) => (kind, input),
         };
-        match kind {
-            Kind::Spike => {
-                let mut reader = spike::Reader::new(xlen, input);
-                blocks(sink, xlen, || reader.next())
+        let mut reader = log::Reader::new(kind, xlen, input, |pc| bits(image, pc));
+        let mut blocks = Blocks::new(xlen, sink);
+        let error = loop {
+            match reader.next() {
+                Ok(Some(retired)) => blocks.take(&retired),
+                Ok(None) => break None,
+                Err(error) => break Some(error.into()),
             }
-            Kind::Rvfi => {
-                let mut reader = rvfi::Reader::new(xlen, input);
-                blocks(sink, xlen, || reader.next())
-            }
-            Kind::Csv => {
-                let mut reader = csv::Reader::new(input);
-                blocks(sink, xlen, || reader.next())
-            }
-            Kind::Own | Kind::Qemu | Kind::Retirement => {
-                let mut reader = qemu::Reader::new(xlen, input, |pc| bits(image, pc));
-                blocks(sink, xlen, || reader.next())
-            }
-        }
+        };
+        (blocks.finish(), error)
     }
-}
-
-/// All of a log that tells single instructions; what was wrong with it.
-fn blocks<S: HartSink, E: Into<LogError>>(
-    sink: S,
-    xlen: Xlen,
-    mut next: impl FnMut() -> Result<Option<Retired>, E>,
-) -> (S, Option<LogError>) {
-    let mut blocks = Blocks::new(xlen, sink);
-    let error = loop {
-        match next() {
-            Ok(Some(retired)) => blocks.take(&retired),
-            Ok(None) => break None,
-            Err(error) => break Some(error.into()),
-        }
-    };
-    (blocks.finish(), error)
 }
 
 /// Returns the instruction at an address of the program.

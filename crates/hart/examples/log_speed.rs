@@ -15,8 +15,8 @@ use std::io::{self, BufRead, BufReader};
 use std::time::Instant;
 
 use tracewright_core::Block;
-use tracewright_hart::log::csv;
 use tracewright_hart::log::own::{Reader, Writer};
+use tracewright_hart::log::{self, Kind};
 use tracewright_hart::{Access, Blocks, HartSink};
 use tracewright_isa::riscv::{AccessKind, Xlen, decode};
 
@@ -90,7 +90,8 @@ fn main() {
     let arguments: Vec<_> = std::env::args().collect();
     let xlen = if arguments[1] == "32" { Xlen::Rv32 } else { Xlen::Rv64 };
     let mut data = arguments.get(3).map(|path| BufReader::new(File::open(path).unwrap()).lines().skip(1));
-    let mut reader = csv::Reader::new(BufReader::new(File::open(&arguments[2]).unwrap()));
+    let mut reader =
+        log::Reader::new(Kind::Csv, xlen, BufReader::new(File::open(&arguments[2]).unwrap()), |_| None);
     let mut blocks = Blocks::new(xlen, Run::default());
     while let Some(mut retired) = reader.next().unwrap() {
         if retired.trap.is_none()

@@ -45,17 +45,27 @@ pub(crate) fn load_to_store<const N: usize, M: Machine>(
     address: u64,
 ) -> Result<u64, Exception> {
     let at = match core.tlb.write(address) {
-        Some(at) => at,
-        None => match machine.translate(core, address, N as u8, Rights::WRITE) {
-            Ok(frame) => {
-                core.tlb.add_write(address, frame);
-                frame + (address % PAGE) as usize
-            }
-            Err(Exception::DEVICE) => return machine.load(core, address, N as u8),
-            Err(exception) => return Err(exception),
-        },
+        Some(at) => Ok(at),
+        None => locate(core, machine, address, N, Rights::WRITE),
     };
-    Ok(number(&core.memory.bytes()[at..at + N]))
+    match at {
+        Ok(at) => Ok(number(&core.memory.bytes()[at..at + N])),
+        Err(Exception::DEVICE) => machine.load(core, address, N as u8),
+        Err(exception) => Err(exception),
+    }
+}
+
+/// Returns where `address` is in the bytes of memory, and adds its page to the TLB.
+fn locate<M: Machine>(
+    core: &mut Core,
+    machine: &mut M,
+    address: u64,
+    size: usize,
+    rights: Rights,
+) -> Result<usize, Exception> {
+    let frame = machine.translate(core, address, size as u8, rights)?;
+    core.tlb.add(address, frame, rights);
+    Ok(frame + (address % PAGE) as usize)
 }
 
 #[inline(always)]
@@ -83,12 +93,8 @@ fn slow_load<M: Machine>(
         }
         return Ok(u64::from_le_bytes(bytes));
     }
-    match machine.translate(core, address, size as u8, Rights::READ) {
-        Ok(frame) => {
-            core.tlb.add_read(address, frame);
-            let at = frame + (address % PAGE) as usize;
-            Ok(number(&core.memory.bytes()[at..at + size]))
-        }
+    match locate(core, machine, address, size, Rights::READ) {
+        Ok(at) => Ok(number(&core.memory.bytes()[at..at + size])),
         Err(Exception::DEVICE) => machine.load(core, address, size as u8),
         Err(exception) => Err(exception),
     }
@@ -111,13 +117,11 @@ fn slow_store<M: Machine>(
         let last = core.address(address.wrapping_add(size as u64 - 1));
         for end in [address, last] {
             if core.tlb.write(end).is_none() {
-                let frame =
-                    machine.translate(core, end, 1, Rights::WRITE).map_err(|exception| match exception {
-                        // Devices accept whole registers only.
-                        Exception::DEVICE => Exception { cause: cause::STORE_ACCESS_FAULT, value: address },
-                        exception => exception,
-                    })?;
-                core.tlb.add_write(end, frame);
+                locate(core, machine, end, 1, Rights::WRITE).map_err(|exception| match exception {
+                    // Devices accept whole registers only.
+                    Exception::DEVICE => Exception { cause: cause::STORE_ACCESS_FAULT, value: address },
+                    exception => exception,
+                })?;
             }
         }
         for (i, byte) in value.to_le_bytes()[..size].iter().enumerate() {
@@ -125,10 +129,8 @@ fn slow_store<M: Machine>(
         }
         return Ok(());
     }
-    match machine.translate(core, address, size as u8, Rights::WRITE) {
-        Ok(frame) => {
-            core.tlb.add_write(address, frame);
-            let at = frame + (address % PAGE) as usize;
+    match locate(core, machine, address, size, Rights::WRITE) {
+        Ok(at) => {
             core.memory.bytes_mut()[at..at + size].copy_from_slice(&value.to_le_bytes()[..size]);
             Ok(())
         }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use tracewright_core::{Block, Class, Ended, Isa};
 use tracewright_isa::riscv::{Instruction, Op, Xlen, decode};
 
+use crate::float::registers;
 use crate::machine::{Exception, Machine, cause};
 use crate::memory::{PAGE, Rights};
 use crate::state::{Core, X0_SINK};
@@ -138,19 +139,10 @@ impl Cache {
         let last_len = if self.bits.last().is_some_and(|bits| bits & 3 == 3) { 4 } else { 2 };
         let isa = if core.is_rv32 { Isa::Rv32 } else { Isa::Rv64 };
         let block = Block { start, end: pc, count, isa, last_len, class, ended: Ended::Cut };
-        let links_are_fixed = !matches!(
-            last.map(|last| last.op),
-            Some(
-                Op::Jalr
-                    | Op::Mret
-                    | Op::Sret
-                    | Op::Wfi
-                    | Op::Ecall
-                    | Op::Ebreak
-                    | Op::SfenceVma
-                    | Op::FenceI
-            )
-        );
+        use Op::{Ebreak, Ecall, FenceI, Jalr, Mret, SfenceVma, Sret, Wfi};
+        let links_are_fixed = !last.is_some_and(|last| {
+            matches!(last.op, Jalr | Mret | Sret | Wfi | Ecall | Ebreak | SfenceVma | FenceI)
+        });
         let id = self.pieces.len() as u32;
         self.pieces.push(Piece { block, first: first as u32, links: [NONE; 2], links_are_fixed });
         self.by_address.insert(start, id);
@@ -211,36 +203,9 @@ fn ready(instruction: &Instruction, pc: u64, start: u64, is_rv32: bool) -> Ready
         _ => imm.into(),
     };
     // Floating-point results go to f registers, where f0 is ordinary.
-    let rd = if rd == 0 && !writes_float(op) { X0_SINK as u8 } else { rd };
+    let rd = if rd == 0 && registers(op)[0] != 2 { X0_SINK as u8 } else { rd };
     let op = if is_rv32 { narrow(op) } else { op };
     Ready { op, rd, rs1, rs2, rs3, mode, at: (pc.wrapping_sub(start)) as u16, imm }
-}
-
-/// Returns whether the result goes to a floating-point register.
-fn writes_float(op: Op) -> bool {
-    use Op::*;
-    is_float(op)
-        && !matches!(
-            op,
-            FcvtWS
-                | FcvtWuS
-                | FcvtLS
-                | FcvtLuS
-                | FmvXW
-                | FeqS
-                | FltS
-                | FleS
-                | FclassS
-                | FeqD
-                | FltD
-                | FleD
-                | FclassD
-                | FcvtWD
-                | FcvtWuD
-                | FcvtLD
-                | FcvtLuD
-                | FmvXD
-        )
 }
 
 /// Replaces RV64 operations by their word forms on RV32, whose values are kept sign-extended.

@@ -69,32 +69,23 @@ pub(crate) fn execute<M: Machine, S: HartSink>(
                 }
             };
         }
-        macro_rules! tell {
-            ($kind:expr, $size:expr, $address:expr, $value:expr) => {
-                if S::ACCESSES {
-                    sink.access(&Access {
-                        index: done + i as u32,
-                        kind: $kind,
-                        size: $size,
-                        address: $address,
-                        value: $value,
-                    });
-                }
-            };
-        }
         macro_rules! data {
             ($kind:expr, $size:expr, $address:expr, $value:expr, $operand:expr) => {
                 if S::DATA {
-                    let access = DataAccess {
-                        kind: $kind,
-                        size: $size,
-                        address: Some($address),
-                        value: $value,
-                        operand: $operand,
-                        after: false,
-                    };
+                    let (kind, size, address) = ($kind, $size, Some($address));
+                    let access =
+                        DataAccess { kind, size, address, value: $value, operand: $operand, after: false };
                     sink.data(core.address(start.wrapping_add(at.into())), &access);
                 }
+            };
+        }
+        macro_rules! tell {
+            ($kind:ident, $data:expr, $size:expr, $address:expr, $value:expr, $operand:expr) => {
+                if S::ACCESSES {
+                    let (index, kind, size) = (done + i as u32, AccessKind::$kind, $size);
+                    sink.access(&Access { index, kind, size, address: $address, value: $value });
+                }
+                data!($data, $size, $address, Some($value), $operand);
             };
         }
         macro_rules! address {
@@ -103,22 +94,26 @@ pub(crate) fn execute<M: Machine, S: HartSink>(
             };
         }
         macro_rules! load {
-            ($size:literal) => {{
-                let address = address!();
+            ($size:literal, $address:expr) => {{
+                let address = $address;
                 let value = attempt!(load::<$size, M>(core, machine, address));
-                tell!(AccessKind::Load, $size, address, value);
-                data!(DataKind::Load, $size, address, Some(value), None);
+                tell!(Load, DataKind::Load, $size, address, value, None);
                 value
             }};
+            ($size:literal) => {
+                load!($size, address!())
+            };
         }
         macro_rules! store {
-            ($size:literal, $value:expr) => {{
-                let address = address!();
-                let value: u64 = $value;
+            ($size:literal, $address:expr, $value:expr) => {{
+                let (address, value): (_, u64) = ($address, $value);
                 attempt!(store::<$size, M>(core, machine, address, value));
-                tell!(AccessKind::Store, $size, address, value & (u64::MAX >> (64 - 8 * $size)));
-                data!(DataKind::Store, $size, address, Some(value & (u64::MAX >> (64 - 8 * $size))), None);
+                let value = value & (u64::MAX >> (64 - 8 * $size));
+                tell!(Store, DataKind::Store, $size, address, value, None);
             }};
+            ($size:literal, $value:expr) => {
+                store!($size, address!(), $value)
+            };
         }
         macro_rules! branch {
             ($condition:expr) => {
@@ -135,9 +130,8 @@ pub(crate) fn execute<M: Machine, S: HartSink>(
                 let new: fn($signed, $signed) -> $signed = $new;
                 let value = new(old as $signed, x!(rs2) as $signed);
                 attempt!(store::<$size, M>(core, machine, address, value as u64));
-                tell!(AccessKind::Amo, $size, address, old);
                 let operand = x!(rs2) & (u64::MAX >> (64 - 8 * $size));
-                data!(DataKind::Atomic(AtomicOp::$kind), $size, address, Some(old), Some(operand));
+                tell!(Amo, DataKind::Atomic(AtomicOp::$kind), $size, address, old, Some(operand));
                 set!(old as $signed as i64 as u64);
             }};
         }
@@ -147,10 +141,8 @@ pub(crate) fn execute<M: Machine, S: HartSink>(
                 if !address.is_multiple_of($size) {
                     return Err((i, Exception { cause: cause::LOAD_MISALIGNED, value: address }));
                 }
-                let value = attempt!(load::<$size, M>(core, machine, address));
+                let value = load!($size, address);
                 core.reservation = Some(address);
-                tell!(AccessKind::Load, $size, address, value);
-                data!(DataKind::Load, $size, address, Some(value), None);
                 set!(value as $signed as i64 as u64);
             }};
         }
@@ -160,16 +152,7 @@ pub(crate) fn execute<M: Machine, S: HartSink>(
                 attempt!(aligned(address, $size));
                 let succeeds = core.reservation == Some(address);
                 if succeeds {
-                    let value = x!(rs2);
-                    attempt!(store::<$size, M>(core, machine, address, value));
-                    tell!(AccessKind::Store, $size, address, value & (u64::MAX >> (64 - 8 * $size)));
-                    data!(
-                        DataKind::Store,
-                        $size,
-                        address,
-                        Some(value & (u64::MAX >> (64 - 8 * $size))),
-                        None
-                    );
+                    store!($size, address, x!(rs2));
                 } else {
                     data!(DataKind::StoreFailed, $size, address, None, None);
                 }
@@ -242,9 +225,7 @@ pub(crate) fn execute<M: Machine, S: HartSink>(
                 let value = core.address(start.wrapping_add(at.into()));
                 return Err((i, Exception { cause: cause::BREAKPOINT, value }));
             }
-            Op::Illegal => {
-                return Err((i, with_bits(ILLEGAL, bits, i)));
-            }
+            Op::Illegal => return Err((i, with_bits(ILLEGAL, bits, i))),
             Op::Csrrw | Op::Csrrs | Op::Csrrc | Op::Csrrwi | Op::Csrrsi | Op::Csrrci => {
                 // Counters exclude this instruction and those after it.
                 core.instret += i as u64;

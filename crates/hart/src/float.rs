@@ -132,3 +132,24 @@ pub(crate) fn execute(core: &mut Core, op: Op, operands: Operands) -> bool {
 fn unbox(bits: u64) -> u32 {
     if bits & BOX == BOX { bits as u32 } else { NAN32 }
 }
+
+/// Returns the kinds of the destination and of the sources: 0 for none, 1 for integer, 2 for floating point.
+pub(crate) const fn registers(op: Op) -> [u8; 4] {
+    use Op::*;
+    match op {
+        Flw | Fld => [2, 1, 0, 0],
+        Fsw | Fsd => [0, 1, 2, 0],
+        FmaddS | FmsubS | FnmsubS | FnmaddS | FmaddD | FmsubD | FnmsubD | FnmaddD => [2, 2, 2, 2],
+        FaddS | FsubS | FmulS | FdivS | FsgnjS | FsgnjnS | FsgnjxS | FminS | FmaxS => [2, 2, 2, 0],
+        FaddD | FsubD | FmulD | FdivD | FsgnjD | FsgnjnD | FsgnjxD | FminD | FmaxD => [2, 2, 2, 0],
+        FsqrtS | FsqrtD | FcvtSD | FcvtDS => [2, 2, 0, 0],
+        FcvtWS | FcvtWuS | FcvtLS | FcvtLuS | FmvXW | FclassS => [1, 2, 0, 0],
+        FcvtWD | FcvtWuD | FcvtLD | FcvtLuD | FmvXD | FclassD => [1, 2, 0, 0],
+        FeqS | FltS | FleS | FeqD | FltD | FleD => [1, 2, 2, 0],
+        FcvtSW | FcvtSWu | FcvtSL | FcvtSLu | FmvWX => [2, 1, 0, 0],
+        FcvtDW | FcvtDWu | FcvtDL | FcvtDLu | FmvDX => [2, 1, 0, 0],
+        // Their first source is an immediate.
+        Csrrwi | Csrrsi | Csrrci => [1, 0, 0, 0],
+        _ => [1, 1, 1, 0],
+    }
+}

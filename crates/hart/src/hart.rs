@@ -1,3 +1,4 @@
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -68,12 +69,12 @@ impl<M: Machine> Hart<M> {
     /// has received everything that retired when this returns.
     pub fn run<S: HartSink>(&mut self, limit: u64, sink: &mut S) -> Stop {
         self.started = (self.core.pc, 0);
-        let stop = self.run_on(limit, sink);
+        let Err(stop) = self.run_on(limit, sink);
         self.cut(sink);
         stop
     }
 
-    fn run_on<S: HartSink>(&mut self, limit: u64, sink: &mut S) -> Stop {
+    fn run_on<S: HartSink>(&mut self, limit: u64, sink: &mut S) -> Result<Infallible, Stop> {
         self.tell_context(sink);
         // The next piece, if it is known without a lookup, and how many of its instructions are done.
         let (mut id, mut from) = (NONE, 0);
@@ -82,20 +83,18 @@ impl<M: Machine> Hart<M> {
             let until = self.core.deadline.min(limit).min(look);
             if self.core.instret >= until {
                 if self.core.instret >= limit {
-                    return Stop::Limit;
+                    return Err(Stop::Limit);
                 }
                 if self.core.instret >= look {
                     if self.stop.load(Ordering::Relaxed) {
-                        return Stop::Asked;
+                        return Err(Stop::Asked);
                     }
                     sink.checkpoint();
                     look = self.core.instret + LOOK;
                     continue;
                 }
-                match self.poll(sink) {
-                    Ok(true) => (id, from) = (NONE, 0),
-                    Ok(false) => {}
-                    Err(stop) => return stop,
+                if self.poll(sink)? {
+                    (id, from) = (NONE, 0);
                 }
                 continue;
             }
@@ -110,10 +109,10 @@ impl<M: Machine> Hart<M> {
             if id == NONE {
                 id = match self.caches[self.space].at(&mut self.core, &mut self.machine) {
                     Ok(id) => id,
-                    Err(exception) => match self.exception(exception, sink) {
-                        Ok(()) => continue,
-                        Err(stop) => return stop,
-                    },
+                    Err(exception) => {
+                        self.exception(exception, sink)?;
+                        continue;
+                    }
                 };
             }
             let Piece { block, first, links, .. } = self.caches[self.space].pieces[id as usize];
@@ -134,10 +133,8 @@ impl<M: Machine> Hart<M> {
                 Ok(next) => next,
                 Err((done, exception)) => {
                     (id, from) = (NONE, 0);
-                    match self.broken(&block, range.start, done, exception, sink) {
-                        Ok(()) => continue,
-                        Err(stop) => return stop,
-                    }
+                    self.broken(&block, range.start, done, exception, sink)?;
+                    continue;
                 }
             };
             self.core.pc = pc;

@@ -1,13 +1,13 @@
 //! Memory of a machine.
 
 use std::collections::{BTreeMap, HashMap};
-use std::ops::BitOr;
+use std::ops::{BitOr, Range};
 
 /// Page size in bytes.
 pub const PAGE: u64 = 4096;
 
 /// Sparse memory: regions whose pages are allocated when they are first touched.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Memory {
     /// Regions by first address.
     regions: BTreeMap<u64, Region>,
@@ -69,14 +69,7 @@ impl BitOr for Rights {
 impl Memory {
     /// Creates memory without regions. At most `limit` bytes of pages can be touched.
     pub fn new(limit: usize) -> Self {
-        Self {
-            regions: BTreeMap::new(),
-            frames: HashMap::new(),
-            free: Vec::new(),
-            bytes: Vec::new(),
-            limit,
-            epoch: 0,
-        }
+        Self { limit, ..Self::default() }
     }
 
     /// Returns a number that changes whenever a region does, which invalidates cached page locations.
@@ -157,20 +150,20 @@ impl Memory {
 
     /// Frees the pages in `start..end`.
     fn free_frames(&mut self, start: u64, end: u64) {
-        let is_in = |page: u64| (start / PAGE..end / PAGE).contains(&page);
-        if (end - start) / PAGE < self.frames.len() as u64 {
-            for page in start / PAGE..end / PAGE {
-                self.free.extend(self.frames.remove(&page));
-            }
+        let freed = self.take_frames(&(start / PAGE..end / PAGE));
+        self.free.extend(freed.into_iter().map(|(_, frame)| frame));
+    }
+
+    /// Removes and returns the frames of these pages. The cost depends on the smaller number: of pages, or of frames.
+    fn take_frames(&mut self, pages: &Range<u64>) -> Vec<(u64, usize)> {
+        if pages.end - pages.start < self.frames.len() as u64 {
+            pages.clone().filter_map(|page| self.frames.remove_entry(&page)).collect()
         } else {
-            self.free.extend(self.frames.extract_if(|&page, _| is_in(page)).map(|(_, frame)| frame));
+            self.frames.extract_if(|page, _| pages.contains(page)).collect()
         }
     }
 
-    /// Changes the rights of `start..start + len`, widened to whole pages.
-    ///
-    /// # Errors
-    /// Returns an error and changes nothing if not all of the range is memory.
+    /// Changes the rights of `start..start + len`, widened to whole pages. Changes nothing if not all of it is memory.
     pub fn protect(&mut self, start: u64, len: u64, rights: Rights) -> Result<(), Fault> {
         let Some((start, end)) = pages(start, len) else { return Ok(()) };
         self.check_mapped(start, len)?;
@@ -184,9 +177,6 @@ impl Memory {
     }
 
     /// Checks that all of `start..start + len` is memory.
-    ///
-    /// # Errors
-    /// Returns an error if it is not.
     pub fn check_mapped(&self, start: u64, len: u64) -> Result<(), Fault> {
         let Some((mut at, end)) = pages(start, len) else { return Ok(()) };
         while at < end {
@@ -207,12 +197,7 @@ impl Memory {
         let Some((start, end)) = pages(from, len) else { return };
         self.epoch += 1;
         let pages = start / PAGE..end / PAGE;
-        let moved: Vec<_> = if pages.end - pages.start < self.frames.len() as u64 {
-            pages.clone().filter_map(|page| self.frames.remove_entry(&page)).collect()
-        } else {
-            self.frames.extract_if(|page, _| pages.contains(page)).collect()
-        };
-        for (page, frame) in moved {
+        for (page, frame) in self.take_frames(&pages) {
             self.free.extend(self.frames.insert(to / PAGE + (page - pages.start), frame));
         }
     }
@@ -235,10 +220,7 @@ impl Memory {
         at.checked_add(len).map(|_| at)
     }
 
-    /// Returns the index in [`bytes`](Self::bytes) of the page of `address`.
-    ///
-    /// # Errors
-    /// Returns an error if the page does not have all of `rights`.
+    /// Returns the index in [`bytes`](Self::bytes) of the page of `address`, which must have all of `rights`.
     pub fn frame(&mut self, address: u64, rights: Rights) -> Result<usize, Fault> {
         let region = self.region(address).ok_or(Fault::Access(address))?;
         if !region.rights.has(rights) {
@@ -259,26 +241,17 @@ impl Memory {
         &mut self.bytes
     }
 
-    /// Reads `to.len()` bytes at `address`.
-    ///
-    /// # Errors
-    /// Returns an error if the program could not read them.
+    /// Reads `to.len()` bytes at `address`, which the program must be able to read.
     pub fn read(&mut self, address: u64, to: &mut [u8]) -> Result<(), Fault> {
         self.each_page(address, to.len(), Rights::READ, |bytes, range| to[range].copy_from_slice(bytes))
     }
 
-    /// Writes `from` to `address`.
-    ///
-    /// # Errors
-    /// Returns an error if the program could not write there.
+    /// Writes `from` to `address`, where the program must be able to write.
     pub fn write(&mut self, address: u64, from: &[u8]) -> Result<(), Fault> {
         self.each_page(address, from.len(), Rights::WRITE, |bytes, range| bytes.copy_from_slice(&from[range]))
     }
 
-    /// Writes `from` to `address` regardless of rights, as loaders do.
-    ///
-    /// # Errors
-    /// Returns an error if there is no memory.
+    /// Writes `from` to `address`, which must be memory, regardless of rights, as loaders do.
     pub fn load(&mut self, address: u64, from: &[u8]) -> Result<(), Fault> {
         self.each_page(address, from.len(), Rights::NONE, |bytes, range| bytes.copy_from_slice(&from[range]))
     }
@@ -295,7 +268,7 @@ impl Memory {
         address: u64,
         len: usize,
         rights: Rights,
-        mut each: impl FnMut(&mut [u8], std::ops::Range<usize>),
+        mut each: impl FnMut(&mut [u8], Range<usize>),
     ) -> Result<(), Fault> {
         let mut done = 0;
         while done < len {

@@ -50,6 +50,18 @@ pub trait HartSink {
     fn checkpoint(&mut self) {}
 }
 
+/// Defines functions of a [`HartSink`] that call those of another one.
+macro_rules! forward {
+    ($self:ident, $inner:expr; $($name:ident($($argument:ident: $type:ty),*);)*) => {$(
+        #[inline(always)]
+        fn $name(&mut $self, $($argument: $type),*) {
+            $inner.$name($($argument),*);
+        }
+    )*};
+}
+
+pub(crate) use forward;
+
 /// Forwards everything.
 impl<S: HartSink> HartSink for &mut S {
     const ACCESSES: bool = S::ACCESSES;
@@ -57,49 +69,17 @@ impl<S: HartSink> HartSink for &mut S {
     const INSTRUCTIONS: bool = S::INSTRUCTIONS;
     const CYCLES: bool = S::CYCLES;
 
-    #[inline(always)]
-    fn block(&mut self, block: &Block) {
-        (**self).block(block);
-    }
-
-    #[inline(always)]
-    fn access(&mut self, access: &Access) {
-        (**self).access(access);
-    }
-
-    #[inline(always)]
-    fn data(&mut self, pc: u64, access: &DataAccess) {
-        (**self).data(pc, access);
-    }
-
-    #[inline(always)]
-    fn instructions(&mut self, bits: &[u32]) {
-        (**self).instructions(bits);
-    }
-
-    #[inline(always)]
-    fn cycles(&mut self, cycles: &[u64]) {
-        (**self).cycles(cycles);
-    }
-
-    fn trap(&mut self, trap: &Trap) {
-        (**self).trap(trap);
-    }
-
-    fn lost(&mut self) {
-        (**self).lost();
-    }
-
-    fn privilege(&mut self, privilege: Privilege) {
-        (**self).privilege(privilege);
-    }
-
-    fn context(&mut self, context: u64) {
-        (**self).context(context);
-    }
-
-    fn checkpoint(&mut self) {
-        (**self).checkpoint();
+    forward! { self, (**self);
+        block(block: &Block);
+        access(access: &Access);
+        data(pc: u64, access: &DataAccess);
+        instructions(bits: &[u32]);
+        cycles(cycles: &[u64]);
+        trap(trap: &Trap);
+        lost();
+        privilege(privilege: Privilege);
+        context(context: u64);
+        checkpoint();
     }
 }
 
@@ -135,8 +115,8 @@ pub struct Trap {
     pub served: bool,
 }
 
-/// Privilege mode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// Privilege mode. A hart starts in M mode.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Privilege {
     /// U mode.
@@ -144,6 +124,7 @@ pub enum Privilege {
     /// S mode.
     Supervisor = 1,
     /// M mode.
+    #[default]
     Machine = 3,
 }
 

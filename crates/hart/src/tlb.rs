@@ -1,4 +1,4 @@
-use crate::memory::PAGE;
+use crate::memory::{PAGE, Rights};
 
 /// Cache of page locations in the bytes of memory, with one table for reads and one for writes.
 #[derive(Clone, Debug)]
@@ -50,17 +50,12 @@ impl Tlb {
         find(&self.write, address)
     }
 
-    /// Adds the location for reads of the page of `address`.
-    pub fn add_read(&mut self, address: u64, frame: usize) {
+    /// Adds the location of the page of `address`, for reads or writes.
+    pub fn add(&mut self, address: u64, frame: usize, rights: Rights) {
         if !std::mem::take(&mut self.skip) {
-            add(&mut self.read, address, frame);
-        }
-    }
-
-    /// Adds the location for writes of the page of `address`.
-    pub fn add_write(&mut self, address: u64, frame: usize) {
-        if !std::mem::take(&mut self.skip) {
-            add(&mut self.write, address, frame);
+            let table = if rights == Rights::WRITE { &mut self.write } else { &mut self.read };
+            let page = address / PAGE;
+            table[page as usize % SIZE] = Entry { page, frame };
         }
     }
 }
@@ -76,9 +71,4 @@ fn find(table: &Table, address: u64) -> Option<usize> {
     let page = address / PAGE;
     let entry = &table[page as usize % SIZE];
     (entry.page == page).then_some(entry.frame + (address % PAGE) as usize)
-}
-
-fn add(table: &mut Table, address: u64, frame: usize) {
-    let page = address / PAGE;
-    table[page as usize % SIZE] = Entry { page, frame };
 }

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 
 use tracewright_core::{Block, Class, Ended, Isa};
 use tracewright_hart::log::own::{MAGIC, Reader, VERSION, Writer};
-use tracewright_hart::log::{csv, detect, qemu, rvfi, spike};
+use tracewright_hart::log::{self, Kind, detect};
 use tracewright_hart::{Access, Blocks, HartSink, Retired, Trap};
 use tracewright_isa::riscv::{AccessKind, Xlen};
 use tracewright_testkit::Rng;
@@ -12,23 +12,7 @@ use tracewright_testkit::Rng;
 /// Results of a reader: instructions, and messages of errors.
 type Given = Vec<Result<Retired, String>>;
 
-/// Collects everything that a reader returns. This ends, since each line gives two records at most.
-macro_rules! all {
-    ($reader:expr, $lines:expr) => {{
-        let mut reader = $reader;
-        let mut given = Given::new();
-        loop {
-            match reader.next() {
-                Ok(None) => break,
-                Ok(Some(retired)) => given.push(Ok(retired)),
-                Err(error) => given.push(Err(error.to_string())),
-            }
-        }
-        assert!(given.len() <= 2 * $lines + 2);
-        given
-    }};
-}
-
+/// Collects everything that a reader of each kind returns. This ends, since each line gives two records at most.
 fn all_readers<R: BufRead>(xlen: Xlen, lines: usize, input: impl Fn() -> R) -> [Given; 4] {
     // A program with code in places: short and long instructions, and ECALL.
     let code = |pc: u64| {
@@ -38,12 +22,13 @@ fn all_readers<R: BufRead>(xlen: Xlen, lines: usize, input: impl Fn() -> R) -> [
             (pc as u32).wrapping_mul(0x9e37_79b9)
         })
     };
-    [
-        all!(spike::Reader::new(xlen, input()), lines),
-        all!(rvfi::Reader::new(xlen, input()), lines),
-        all!(csv::Reader::new(input()), lines),
-        all!(qemu::Reader::new(xlen, input(), code), lines),
-    ]
+    [Kind::Spike, Kind::Rvfi, Kind::Csv, Kind::Qemu].map(|kind| {
+        let mut reader = log::Reader::new(kind, xlen, input(), code);
+        let next = || reader.next().map_err(|error| error.to_string()).transpose();
+        let given: Given = std::iter::from_fn(next).collect();
+        assert!(given.len() <= 2 * lines + 2);
+        given
+    })
 }
 
 /// Reads any text as any kind of log: no panic, no endless loop, and chunks of any size give the same.

@@ -33,14 +33,14 @@
 //! programs, use `tracewright-hart`.
 #![cfg_attr(not(feature = "std"), no_std)]
 
-pub mod double;
 pub mod exact;
 mod fast;
 mod flags;
 mod format;
+mod precision;
 mod rounding;
-pub mod single;
 
 pub use flags::Flags;
 pub use format::Format;
+pub use precision::{double, single};
 pub use rounding::Rounding;

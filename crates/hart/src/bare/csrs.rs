@@ -11,7 +11,7 @@ use super::counter::Counter;
 use super::pmp::Pmp;
 
 /// Privileged registers, and the current privilege.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Csrs {
     pub privilege: Privilege,
     is_rv32: bool,
@@ -45,7 +45,6 @@ pub(super) struct Csrs {
     satp: u64,
     menvcfg: u64,
     senvcfg: u64,
-    tselect: u64,
     /// mcycle and minstret.
     cycle: Counter,
     instret: Counter,
@@ -59,7 +58,7 @@ pub(super) const MPIE: u64 = 1 << 7;
 pub(super) const SPP: u64 = 1 << 8;
 pub(super) const MPP: u64 = 3 << 11;
 const FS: u64 = 3 << 13;
-const MPRV: u64 = 1 << 17;
+pub(super) const MPRV: u64 = 1 << 17;
 pub(super) const SUM: u64 = 1 << 18;
 pub(super) const MXR: u64 = 1 << 19;
 const TVM: u64 = 1 << 20;
@@ -82,37 +81,11 @@ impl Csrs {
         let extensions = 0x14_112d;
         let mxl = if is_rv32 { 1 << 30 } else { 2 << 62 };
         Self {
-            privilege: Privilege::Machine,
             is_rv32,
-            mstatus: 0,
             misa: extensions | mxl,
-            medeleg: 0,
             delegable: EXCEPTIONS & !u64::from(!options.delegates_misaligned_jumps),
-            mideleg: 0,
-            mie: 0,
-            mip: 0,
-            pending: 0,
-            external: 0,
-            time: 0,
-            mtvec: 0,
-            stvec: 0,
-            mcounteren: 0,
-            scounteren: 0,
-            mscratch: 0,
-            sscratch: 0,
-            mepc: 0,
-            sepc: 0,
-            mcause: 0,
-            scause: 0,
-            mtval: 0,
-            stval: 0,
-            satp: 0,
-            menvcfg: 0,
-            senvcfg: 0,
-            tselect: 0,
-            cycle: Counter::default(),
-            instret: Counter::default(),
             pmp: Pmp::new(options.pmp_regions),
+            ..Self::default()
         }
     }
 
@@ -173,20 +146,26 @@ impl Csrs {
 
     /// Checks whether SFENCE.VMA is allowed.
     pub fn may_fence(&self) -> Result<(), Exception> {
-        let trapped = self.privilege == Privilege::Supervisor && self.mstatus & TVM != 0;
-        if self.privilege == Privilege::User || trapped { Err(ILLEGAL) } else { Ok(()) }
+        self.may_unless(TVM)
     }
 
     /// Checks whether WFI is allowed.
     pub fn may_wait(&self) -> Result<(), Exception> {
-        let trapped = self.privilege < Privilege::Machine && self.mstatus & TW != 0;
-        if self.privilege == Privilege::User || trapped { Err(ILLEGAL) } else { Ok(()) }
+        self.may_unless(TW)
     }
 
     /// Checks whether SRET is allowed.
     pub fn may_return_to_user(&self) -> Result<(), Exception> {
-        let trapped = self.privilege == Privilege::Supervisor && self.mstatus & TSR != 0;
-        if self.privilege == Privilege::User || trapped { Err(ILLEGAL) } else { Ok(()) }
+        self.may_unless(TSR)
+    }
+
+    /// Checks the right to an instruction that traps in U mode, and in S mode if this bit of mstatus is set.
+    fn may_unless(&self, bit: u64) -> Result<(), Exception> {
+        match self.privilege {
+            Privilege::Machine => Ok(()),
+            Privilege::Supervisor if self.mstatus & bit == 0 => Ok(()),
+            _ => Err(ILLEGAL),
+        }
     }
 
     /// Returns mstatus with its derived bits: FS dirty, and SD.
@@ -243,40 +222,16 @@ impl Csrs {
         Ok(match csr {
             0x100 => self.status(core) & (SSTATUS | 1 << 63 | 1 << 31 | 3 << 32),
             0x104 => self.mie & self.mideleg,
-            0x105 => self.stvec,
-            0x106 => self.scounteren,
-            0x10a => self.senvcfg,
-            0x140 => self.sscratch,
-            0x141 => self.sepc,
-            0x142 => self.scause,
-            0x143 => self.stval,
             0x144 => self.mip() & self.mideleg,
             0x180 => {
                 self.may_fence()?;
                 self.satp
             }
             0x300 => self.status(core),
-            0x301 => self.misa,
-            0x302 => self.medeleg,
-            0x303 => self.mideleg,
-            0x304 => self.mie,
-            0x305 => self.mtvec,
-            0x306 => self.mcounteren,
-            0x30a => self.menvcfg,
-            0x310 | 0x31a if self.is_rv32 => 0,
             0x320 => u64::from(self.cycle.stopped) | u64::from(self.instret.stopped) << 2,
-            // Event counters, which count nothing.
-            0x323..=0x33f | 0xb03..=0xb1f => 0,
-            0xb83..=0xb9f if self.is_rv32 => 0,
-            0x340 => self.mscratch,
-            0x341 => self.mepc,
-            0x342 => self.mcause,
-            0x343 => self.mtval,
             0x344 => self.mip(),
             0x3a0..=0x3af if self.pmp.regions > 0 => self.pmp_config(csr - 0x3a0)?,
             0x3b0..=0x3bf if self.pmp.regions > 0 => self.pmp.address[usize::from(csr - 0x3b0)],
-            0x7a0 => self.tselect,
-            0x7a1..=0x7a3 => 0,
             0xb00 => cycle,
             0xb02 => instret,
             0xb80 if self.is_rv32 => cycle >> 32,
@@ -289,9 +244,49 @@ impl Csrs {
                 self.counter(csr - 0xc80)?;
                 [cycle, self.time, instret][usize::from(csr - 0xc80)] >> 32
             }
+            _ if self.is_zero(csr) => 0,
+            _ => *self.stored(csr).ok_or(ILLEGAL)?.0,
+        })
+    }
+
+    /// Returns whether a register is always zero.
+    fn is_zero(&self, csr: u16) -> bool {
+        match csr {
+            // Event counters, which count nothing; triggers.
+            0x323..=0x33f | 0xb03..=0xb1f | 0x7a0..=0x7a3 => true,
+            0x310 | 0x31a | 0xb83..=0xb9f => self.is_rv32,
             // Vendor, architecture and implementation: none; hart 0.
-            0xf11..=0xf15 => 0,
-            _ => return Err(ILLEGAL),
+            0xf11..=0xf15 => true,
+            _ => false,
+        }
+    }
+
+    /// Returns a register that keeps what is written to it, and its writable bits.
+    fn stored(&mut self, csr: u16) -> Option<(&mut u64, u64)> {
+        const ALL: u64 = u64::MAX;
+        // Trap vectors have two known modes.
+        const VECTOR: u64 = !2;
+        Some(match csr {
+            0x105 => (&mut self.stvec, VECTOR),
+            0x106 => (&mut self.scounteren, 0xffff_ffff),
+            0x10a => (&mut self.senvcfg, 1),
+            0x140 => (&mut self.sscratch, ALL),
+            0x141 => (&mut self.sepc, !1),
+            0x142 => (&mut self.scause, ALL),
+            0x143 => (&mut self.stval, ALL),
+            // The extensions cannot be changed.
+            0x301 => (&mut self.misa, 0),
+            0x302 => (&mut self.medeleg, self.delegable),
+            0x303 => (&mut self.mideleg, S_INTERRUPTS),
+            0x304 => (&mut self.mie, S_INTERRUPTS | M_INTERRUPTS),
+            0x305 => (&mut self.mtvec, VECTOR),
+            0x306 => (&mut self.mcounteren, 0xffff_ffff),
+            0x30a => (&mut self.menvcfg, 1),
+            0x340 => (&mut self.mscratch, ALL),
+            0x341 => (&mut self.mepc, !1),
+            0x342 => (&mut self.mcause, ALL),
+            0x343 => (&mut self.mtval, ALL),
+            _ => return None,
         })
     }
 
@@ -320,38 +315,16 @@ impl Csrs {
         match csr {
             0x100 => self.set_status(core, value, SSTATUS),
             0x104 => self.mie = self.mie & !self.mideleg | value & self.mideleg & S_INTERRUPTS,
-            0x105 => self.stvec = vector(value),
-            0x106 => self.scounteren = value & 0xffff_ffff,
-            0x10a => self.senvcfg = value & 1,
-            0x140 => self.sscratch = value,
-            0x141 => self.sepc = value & !1,
-            0x142 => self.scause = value,
-            0x143 => self.stval = value,
             0x144 => self.mip = self.mip & !(self.mideleg & 2) | value & self.mideleg & 2,
             0x180 => {
                 self.may_fence()?;
                 self.set_satp(core, value);
             }
             0x300 => self.set_status(core, value, MSTATUS_WRITABLE),
-            // The extensions cannot be changed.
-            0x301 => {}
-            0x302 => self.medeleg = value & self.delegable,
-            0x303 => self.mideleg = value & S_INTERRUPTS,
-            0x304 => self.mie = value & (S_INTERRUPTS | M_INTERRUPTS),
-            0x305 => self.mtvec = vector(value),
-            0x306 => self.mcounteren = value & 0xffff_ffff,
-            0x30a => self.menvcfg = value & 1,
-            0x310 | 0x31a if self.is_rv32 => {}
             0x320 => {
                 self.cycle.stop(value & 1 != 0, core.instret + 1);
                 self.instret.stop(value & 4 != 0, core.instret + 1);
             }
-            0x323..=0x33f | 0xb03..=0xb1f => {}
-            0xb83..=0xb9f if self.is_rv32 => {}
-            0x340 => self.mscratch = value,
-            0x341 => self.mepc = value & !1,
-            0x342 => self.mcause = value,
-            0x343 => self.mtval = value,
             0x344 => self.mip = value & S_INTERRUPTS,
             0x3a0..=0x3af if self.pmp.regions > 0 => {
                 let (first, count) = self.pmp_regions_of(csr - 0x3a0)?;
@@ -366,8 +339,6 @@ impl Csrs {
                 core.tlb.flush();
                 core.code_changed = true;
             }
-            0x7a0 => self.tselect = 0,
-            0x7a1..=0x7a3 => {}
             // The written value is what the next instruction counts from.
             0xb00 | 0xb02 | 0xb80 | 0xb82 if self.is_rv32 || csr < 0xb80 => {
                 let counter = if csr & 2 == 0 { &mut self.cycle } else { &mut self.instret };
@@ -379,7 +350,11 @@ impl Csrs {
                 };
                 counter.set(new, core.instret + 1);
             }
-            _ => return Err(ILLEGAL),
+            _ if self.is_zero(csr) => {}
+            _ => {
+                let (register, writable) = self.stored(csr).ok_or(ILLEGAL)?;
+                *register = *register & !writable | value & writable;
+            }
         }
         Ok(())
     }
@@ -392,11 +367,6 @@ impl Csrs {
             core.code_changed = true;
         }
     }
-}
-
-/// Restricts a trap vector to the two known modes.
-fn vector(value: u64) -> u64 {
-    value & !2
 }
 
 pub(super) fn privilege(bits: u64) -> Privilege {

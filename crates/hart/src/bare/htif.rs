@@ -19,6 +19,7 @@ pub(super) struct Htif {
     arguments: Vec<String>,
     /// Files of the host that the program may read.
     host_files: Option<HostFiles>,
+    /// Open files by descriptor. The first three descriptors are the console.
     files: Vec<Option<File>>,
     /// First file that the program asked for, if it may read none.
     refused: Option<String>,
@@ -138,18 +139,9 @@ impl Htif {
             return ENOENT;
         };
         let Some(file) = host_files.open(&path) else { return ENOENT };
-        // The first three descriptors are the console.
-        while self.files.len() < 3 {
-            self.files.push(None);
-        }
-        let number = match (3..self.files.len()).find(|&number| self.files[number].is_none()) {
-            Some(number) => number,
-            None if self.files.len() >= MOST_FILES => return EMFILE,
-            None => {
-                self.files.push(None);
-                self.files.len() - 1
-            }
-        };
+        let number = (3..MOST_FILES).find(|&number| self.file(number as u64).is_none());
+        let Some(number) = number else { return EMFILE };
+        self.files.resize_with(self.files.len().max(number + 1), || None);
         self.files[number] = Some(file);
         number as u64
     }

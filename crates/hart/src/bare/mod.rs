@@ -26,7 +26,7 @@ use tracewright_isa::riscv::Op;
 
 use crate::Privilege;
 use crate::execute::ILLEGAL;
-use crate::machine::{Exception, Machine, Served, Stop, cause};
+use crate::machine::{Exception, Machine, Served, Stop, access_fault, cause};
 use crate::memory::{Fault, PAGE, Rights};
 use crate::state::Core;
 
@@ -333,14 +333,6 @@ impl Machine for Bare {
 
     fn context(&self) -> u64 {
         self.csrs.asid()
-    }
-}
-
-fn access_fault(rights: Rights) -> u64 {
-    match rights {
-        Rights::EXECUTE => cause::INSTRUCTION_ACCESS_FAULT,
-        Rights::WRITE => cause::STORE_ACCESS_FAULT,
-        _ => cause::LOAD_ACCESS_FAULT,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Address translation: Sv32, Sv39, Sv48 and Sv57.
 
 use crate::Privilege;
-use crate::machine::{Exception, cause};
+use crate::machine::{Exception, access_fault, page_fault};
 use crate::memory::{PAGE, Rights};
 use crate::state::Core;
 
@@ -40,7 +40,7 @@ pub(super) fn translate(
         let shift = 12 + index_bits * level;
         let index = address >> shift & ((1 << index_bits) - 1);
         let at = table + index * entry_size;
-        let access_fault = Exception { cause: super::access_fault(rights), value: address };
+        let access_fault = Exception { cause: access_fault(rights), value: address };
         // Page tables are read with S mode rights, whatever the access.
         if !csrs.pmp.allows(at, entry_size, Rights::READ, Privilege::Supervisor) {
             return Err(access_fault);
@@ -93,12 +93,4 @@ fn allows(csrs: &Csrs, entry: u64, rights: Rights, privilege: Privilege) -> bool
         _ => readable,
     };
     privilege_fits && entry & needed != 0
-}
-
-fn page_fault(rights: Rights) -> u64 {
-    match rights {
-        Rights::EXECUTE => cause::INSTRUCTION_PAGE_FAULT,
-        Rights::WRITE => cause::STORE_PAGE_FAULT,
-        _ => cause::LOAD_PAGE_FAULT,
-    }
 }

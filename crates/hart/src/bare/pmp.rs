@@ -4,7 +4,7 @@ use crate::Privilege;
 use crate::memory::Rights;
 
 /// Registers of physical memory protection.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Pmp {
     pub config: [u8; 16],
     pub address: [u64; 16],
@@ -15,7 +15,7 @@ const LOCKED: u8 = 0x80;
 
 impl Pmp {
     pub fn new(regions: u8) -> Self {
-        Self { config: [0; 16], address: [0; 16], regions: regions.min(16) }
+        Self { regions: regions.min(16), ..Self::default() }
     }
 
     /// Returns whether `size` bytes at `address` may be accessed.

@@ -152,20 +152,9 @@ impl Tree {
         let structure_at = header + reserved.len();
         let names_at = structure_at + self.structure.len();
         let total = names_at + self.names.len();
-        let sizes = (self.names.len() as u32, self.structure.len() as u32);
-        let words = [
-            0xd00d_feed,
-            total as u32,
-            structure_at as u32,
-            names_at as u32,
-            header as u32,
-            17,
-            16,
-            0,
-            sizes.0,
-            sizes.1,
-        ];
-        let mut bytes: Vec<u8> = words.into_iter().flat_map(u32::to_be_bytes).collect();
+        let (names, structure) = (self.names.len(), self.structure.len());
+        let words = [0xd00d_feed, total, structure_at, names_at, header, 17, 16, 0, names, structure];
+        let mut bytes: Vec<u8> = words.into_iter().flat_map(|word| (word as u32).to_be_bytes()).collect();
         bytes.extend(reserved);
         bytes.extend(self.structure);
         bytes.extend(self.names);

@@ -5,9 +5,7 @@ use crate::execute::ILLEGAL;
 use crate::machine::{Exception, Stop, cause::describe};
 use crate::state::Core;
 
-use super::csrs::{Csrs, MIE, MPIE, MPP, SIE, SPIE, SPP, privilege};
-
-const MPRV: u64 = 1 << 17;
+use super::csrs::{Csrs, MIE, MPIE, MPP, MPRV, SIE, SPIE, SPP, privilege};
 
 impl Csrs {
     /// Enters the handler of a trap at `core.pc`.

@@ -51,26 +51,13 @@ impl Linux {
             WRITE => self.write(core, fd, b, c, None),
             PREAD64 => self.read(core, fd, b, c, Some(wide(d, e))),
             PWRITE64 => self.write(core, fd, b, c, Some(wide(d, e))),
-            READV => self
-                .vectored(core, [b, c], None, |linux, core, to, len, at| linux.read(core, fd, to, len, at)),
-            WRITEV => self
-                .vectored(core, [b, c], None, |linux, core, to, len, at| linux.write(core, fd, to, len, at)),
-            PREADV => {
-                let offset = Some(if core.is_rv32 { wide(d, e) } else { d });
-                self.vectored(core, [b, c], offset, |linux, core, to, len, at| {
-                    linux.read(core, fd, to, len, at)
-                })
-            }
-            PWRITEV => {
-                let offset = Some(if core.is_rv32 { wide(d, e) } else { d });
-                self.vectored(core, [b, c], offset, |linux, core, to, len, at| {
-                    linux.write(core, fd, to, len, at)
-                })
-            }
+            READV => self.vectored(core, fd, [b, c], None, Self::read),
+            WRITEV => self.vectored(core, fd, [b, c], None, Self::write),
+            PREADV => self.vectored(core, fd, [b, c], Some(wide(d, e)), Self::read),
+            PWRITEV => self.vectored(core, fd, [b, c], Some(wide(d, e)), Self::write),
             LSEEK if core.is_rv32 => {
                 let at = self.lseek(fd, wide(c, b), e)?;
-                super::guest::put(core, d, &at.to_le_bytes())?;
-                Ok(0)
+                super::guest::put(core, d, &at.to_le_bytes())
             }
             LSEEK => self.lseek(fd, b, c),
             CLOSE => Ok(self.descriptors.close(fd).map(|()| 0)?),
@@ -89,7 +76,7 @@ impl Linux {
             FCHMOD => self.fchmod(fd, b),
             FCHOWN => Ok(self.must_be_writable(fd).map(|()| 0)?),
             GETDENTS64 => self.getdents64(core, fd, b, c),
-            SENDFILE => self.sendfile(core, fd, b as i32, c, d),
+            SENDFILE => self.sendfile(core, arguments),
             // Programs copy by themselves if this fails.
             COPY_FILE_RANGE => Err(Errno::EXDEV.into()),
             FSYNC | FDATASYNC | SYNC_FILE_RANGE | FLOCK | FADVISE64 | READAHEAD | SYNCFS => {
@@ -102,12 +89,12 @@ impl Linux {
             }
 
             // Paths.
-            OPENAT => self.openat(core, a, b, c, d),
-            NEWFSTATAT => self.newfstatat(core, a, b, c, d),
+            OPENAT => self.openat(core, arguments),
+            NEWFSTATAT => self.newfstatat(core, arguments),
             STATX => self.statx(core, a, b, c, e),
-            FACCESSAT => self.faccessat(core, a, b, c, 0),
-            FACCESSAT2 => self.faccessat(core, a, b, c, d),
-            READLINKAT => self.readlinkat(core, a, b, c, d),
+            FACCESSAT => self.faccessat(core, [a, b, c, 0, 0, 0]),
+            FACCESSAT2 => self.faccessat(core, arguments),
+            READLINKAT => self.readlinkat(core, arguments),
             UNLINKAT => self.unlinkat(core, a, b, c),
             MKDIRAT => self.mkdirat(core, a, b, c),
             RENAMEAT2 => self.renameat2(core, arguments),
@@ -115,7 +102,7 @@ impl Linux {
             SYMLINKAT => self.symlinkat(core, a, b, c),
             FCHMODAT | FCHMODAT2 => self.fchmodat(core, a, b, c),
             FCHOWNAT => self.fchownat(core, a, b, e),
-            UTIMENSAT | UTIMENSAT_TIME64 => self.utimensat(core, a, b, c, d),
+            UTIMENSAT | UTIMENSAT_TIME64 => self.utimensat(core, arguments),
             TRUNCATE => self.truncate(core, a, wide(b, c)),
             CHDIR => self.chdir(core, a),
             FCHDIR => self.fchdir(fd),

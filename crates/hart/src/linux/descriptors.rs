@@ -52,7 +52,7 @@ impl std::fmt::Debug for Streams {
 }
 
 /// Target of a descriptor.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Open {
     /// Standard input (0), output (1) or error (2), whatever its current number.
     Stream(u8),
@@ -60,12 +60,8 @@ pub enum Open {
     File(Arc<File>),
     /// Folder.
     Folder(OpenFolder),
-    /// `/dev/null`.
-    Null,
-    /// `/dev/zero`.
-    Zero,
-    /// `/dev/urandom`.
-    Random,
+    /// A device that Linux provides.
+    Device(Device),
     /// One end of a pipe.
     Pipe {
         /// Number of the pipe.
@@ -73,6 +69,17 @@ pub enum Open {
         /// Set for the end that is written to.
         writes: bool,
     },
+}
+
+/// Devices that Linux provides, with their minor numbers. The major number is 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Device {
+    /// `/dev/null`.
+    Null = 3,
+    /// `/dev/zero`.
+    Zero = 5,
+    /// `/dev/random` and `/dev/urandom`.
+    Random = 9,
 }
 
 /// An open folder.
@@ -96,7 +103,7 @@ pub struct Entry {
 }
 
 /// A descriptor.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Descriptor {
     /// Target.
     pub open: Open,
@@ -177,18 +184,7 @@ impl Descriptors {
     }
 
     fn copy(&mut self, fd: i32, close_on_exec: bool) -> Result<Descriptor, Errno> {
-        let old = self.get(fd)?;
-        let open = match &old.open {
-            Open::File(file) => Open::File(Arc::clone(file)),
-            Open::Folder(folder) => Open::Folder(folder.clone()),
-            Open::Stream(number) => Open::Stream(*number),
-            Open::Pipe { number, writes } => Open::Pipe { number: *number, writes: *writes },
-            Open::Null => Open::Null,
-            Open::Zero => Open::Zero,
-            Open::Random => Open::Random,
-        };
-        let (host, writable, flags) = (old.host.clone(), old.writable, old.flags);
-        Ok(Descriptor { open, host, writable, flags, close_on_exec })
+        Ok(Descriptor { close_on_exec, ..self.get(fd)?.clone() })
     }
 
     /// Returns the number of pipe slots.
@@ -224,12 +220,12 @@ impl Descriptors {
             Open::File(file) => return Ok(retry(|| file.read(to))?),
             Open::Stream(_) => return Ok(retry(|| self.streams.input.read(to))?),
             Open::Folder(_) => return Err(Errno::EISDIR),
-            Open::Null => return Ok(0),
-            Open::Zero => {
+            Open::Device(Device::Null) => return Ok(0),
+            Open::Device(Device::Zero) => {
                 to.fill(0);
                 return Ok(to.len());
             }
-            Open::Random => {
+            Open::Device(Device::Random) => {
                 random.fill(to);
                 return Ok(to.len());
             }
@@ -257,7 +253,7 @@ impl Descriptors {
                 Ok(bytes.len())
             }
             Open::Folder(_) => Err(Errno::EBADF),
-            Open::Null | Open::Zero | Open::Random => Ok(bytes.len()),
+            Open::Device(_) => Ok(bytes.len()),
             &mut Open::Pipe { number, .. } => {
                 /// Capacity of a pipe in Linux.
                 const ROOM: usize = 1 << 16;

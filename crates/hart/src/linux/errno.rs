@@ -43,27 +43,15 @@ errors! {
     ENAMETOOLONG = 36, ENOSYS = 38, ENOTEMPTY = 39, ELOOP = 40, EOPNOTSUPP = 95, EAFNOSUPPORT = 97, ETIMEDOUT = 110,
 }
 
-impl From<Errno> for Failure {
-    fn from(errno: Errno) -> Self {
-        Self::Errno(errno)
+impl<E: Into<Errno>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::Errno(error.into())
     }
 }
 
 impl From<Stop> for Failure {
     fn from(stop: Stop) -> Self {
         Self::Stop(stop)
-    }
-}
-
-impl From<Fault> for Failure {
-    fn from(fault: Fault) -> Self {
-        Self::Errno(fault.into())
-    }
-}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        Self::Errno(error.into())
     }
 }
 
@@ -84,8 +72,8 @@ impl From<rustix::io::Errno> for Errno {
 
 impl From<io::Error> for Errno {
     fn from(error: io::Error) -> Self {
-        // Linux uses the same numbers on RISC-V; other hosts do not.
-        if let (true, Some(number)) = (cfg!(target_os = "linux"), error.raw_os_error()) {
+        // The host is Linux too, which uses the same numbers on RISC-V.
+        if let Some(number) = error.raw_os_error() {
             return Self(number);
         }
         match error.kind() {

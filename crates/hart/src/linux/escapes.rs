@@ -6,68 +6,39 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::tests::{call, elf_file, start};
+use super::numbers::*;
+use super::tests::{CWD, Guest, elf_file};
 use super::*;
 use tracewright_testkit::Scratch;
 
-const CWD: u64 = -100_i64 as u64;
 const O_CREAT_WRITE: u64 = 0o101;
 const O_DIRECTORY: u64 = 0o20_0000;
 const ENOENT: i64 = -2;
 const EROFS: i64 = -30;
 
-/// A program in a writable root, and a folder beside that root with files that it must not reach.
-struct Guest {
-    scratch: Scratch,
-    core: Core,
-    linux: Linux,
-}
-
 impl Guest {
-    fn new(name: &str) -> Self {
+    /// Starts a program in a writable root, with a folder beside that root with files that it must not reach.
+    fn beside(name: &str) -> Self {
         let scratch = Scratch::new(name);
         fs::create_dir_all(scratch.path().join("root/a/etc")).unwrap();
         fs::create_dir_all(scratch.path().join("outside/etc/inner")).unwrap();
         fs::write(scratch.path().join("outside/etc/secret"), "secret").unwrap();
         symlink("secret", scratch.path().join("outside/etc/link")).unwrap();
-        let (core, linux) = start(&scratch, true);
-        Self { scratch, core, linux }
+        Self::in_folder(scratch, true)
     }
 
     fn outside(&self) -> PathBuf {
         self.scratch.path().join("outside")
     }
 
-    fn root(&self) -> PathBuf {
-        self.scratch.path().join("root")
-    }
-
-    /// Writes a path to memory, where eight slots are available.
-    fn text(&mut self, slot: u64, text: impl AsRef<Path>) -> u64 {
-        let at = self.core.x[2] - 0x8000 + slot * 512;
-        let mut bytes = text.as_ref().as_os_str().as_encoded_bytes().to_vec();
-        bytes.push(0);
-        self.core.memory.write(at, &bytes).unwrap();
-        at
-    }
-
-    fn call(&mut self, number: u64, arguments: &[u64]) -> i64 {
-        call(&mut self.core, &mut self.linux, number, arguments)
-    }
-
-    fn open(&mut self, folder: u64, path: impl AsRef<Path>, flags: u64) -> i64 {
-        let path = self.text(0, path);
-        self.call(numbers::OPENAT, &[folder, path, flags, 0o644])
-    }
-
     fn rename(&mut self, from: &str, to: &str) -> i64 {
         let (from, to) = (self.text(0, from), self.text(1, to));
-        self.call(numbers::RENAMEAT2, &[CWD, from, CWD, to, 0])
+        self.call(RENAMEAT2, &[CWD, from, CWD, to, 0])
     }
 
     fn link(&mut self, target: impl AsRef<Path>, at: &str) -> i64 {
         let (target, at) = (self.text(0, target), self.text(1, at));
-        self.call(numbers::SYMLINKAT, &[target, CWD, at])
+        self.call(SYMLINKAT, &[target, CWD, at])
     }
 
     /// Renames the folder `/a` to `/a2` and puts a link to the outside in its place.
@@ -79,7 +50,7 @@ impl Guest {
 
     fn read(&mut self, fd: i64) -> Vec<u8> {
         let to = self.text(2, "");
-        let count = self.call(numbers::READ, &[fd as u64, to, 100]);
+        let count = self.call(READ, &[fd as u64, to, 100]);
         let mut bytes = vec![0; count.max(0) as usize];
         self.core.memory.read(to, &mut bytes).unwrap();
         bytes
@@ -92,36 +63,36 @@ impl Guest {
             let at = self.text(0, name);
             let (other, buffer) = (self.text(1, "other"), self.text(2, ""));
             for flags in [0, 2, 0o1002, O_DIRECTORY, 0o1000_0000] {
-                assert_eq!(self.call(numbers::OPENAT, &[folder, at, flags, 0]), ENOENT, "open {name}");
+                assert_eq!(self.call(OPENAT, &[folder, at, flags, 0]), ENOENT, "open {name}");
             }
             for (number, arguments) in [
-                (numbers::NEWFSTATAT, vec![folder, at, buffer, 0]),
-                (numbers::NEWFSTATAT, vec![folder, at, buffer, 0x100]),
-                (numbers::STATX, vec![folder, at, 0, 0x7ff, buffer]),
-                (numbers::FACCESSAT, vec![folder, at, 4]),
-                (numbers::READLINKAT, vec![folder, at, buffer, 100]),
-                (numbers::UNLINKAT, vec![folder, at, 0]),
-                (numbers::UNLINKAT, vec![folder, at, 0x200]),
-                (numbers::RENAMEAT2, vec![folder, at, folder, other, 0]),
-                (numbers::LINKAT, vec![folder, at, folder, other, 0]),
-                (numbers::FCHMODAT, vec![folder, at, 0o777]),
-                (numbers::FCHOWNAT, vec![folder, at, 0, 0, 0]),
-                (numbers::UTIMENSAT, vec![folder, at, 0, 0]),
+                (NEWFSTATAT, vec![folder, at, buffer, 0]),
+                (NEWFSTATAT, vec![folder, at, buffer, 0x100]),
+                (STATX, vec![folder, at, 0, 0x7ff, buffer]),
+                (FACCESSAT, vec![folder, at, 4]),
+                (READLINKAT, vec![folder, at, buffer, 100]),
+                (UNLINKAT, vec![folder, at, 0]),
+                (UNLINKAT, vec![folder, at, 0x200]),
+                (RENAMEAT2, vec![folder, at, folder, other, 0]),
+                (LINKAT, vec![folder, at, folder, other, 0]),
+                (FCHMODAT, vec![folder, at, 0o777]),
+                (FCHOWNAT, vec![folder, at, 0, 0, 0]),
+                (UTIMENSAT, vec![folder, at, 0, 0]),
             ] {
                 assert_eq!(self.call(number, &arguments), ENOENT, "call {number} on {name}");
             }
             if folder == CWD {
-                assert_eq!(self.call(numbers::TRUNCATE, &[at, 0]), ENOENT);
-                assert_eq!(self.call(numbers::CHDIR, &[at]), ENOENT);
-                assert_eq!(self.call(numbers::STATFS, &[at, buffer]), ENOENT);
+                assert_eq!(self.call(TRUNCATE, &[at, 0]), ENOENT);
+                assert_eq!(self.call(CHDIR, &[at]), ENOENT);
+                assert_eq!(self.call(STATFS, &[at, buffer]), ENOENT);
             }
         }
         let made = self.open(folder, "made", O_CREAT_WRITE);
         assert!(made >= 0, "{made}");
         let folder_made = self.text(0, "folder-made");
-        assert_eq!(self.call(numbers::MKDIRAT, &[folder, folder_made, 0o755]), 0);
+        assert_eq!(self.call(MKDIRAT, &[folder, folder_made, 0o755]), 0);
         let link_made = self.text(1, "link-made");
-        assert_eq!(self.call(numbers::SYMLINKAT, &[folder_made, folder, link_made]), 0);
+        assert_eq!(self.call(SYMLINKAT, &[folder_made, folder, link_made]), 0);
         assert_eq!(state(&self.outside()), before, "the program changed what is outside");
     }
 }
@@ -144,7 +115,7 @@ fn state(folder: &Path) -> Vec<String> {
 
 #[test]
 fn a_folder_is_the_same_after_a_link_took_its_name() {
-    let mut guest = Guest::new("escape-folder");
+    let mut guest = Guest::beside("escape-folder");
     let folder = guest.open(CWD, "/a/etc", O_DIRECTORY);
     assert!(folder >= 0);
     guest.swap();
@@ -154,10 +125,10 @@ fn a_folder_is_the_same_after_a_link_took_its_name() {
 
     // fstat and getdents64 also see the old folder.
     let to = guest.text(2, "");
-    assert_eq!(guest.call(numbers::FSTAT, &[folder as u64, to]), 0);
+    assert_eq!(guest.call(FSTAT, &[folder as u64, to]), 0);
     let inode = u64::from_le_bytes(guest.core.memory.peek(to + 8).unwrap());
     assert_eq!(inode, fs::metadata(guest.root().join("a2/etc")).unwrap().ino());
-    let len = guest.call(numbers::GETDENTS64, &[folder as u64, to, 1000]);
+    let len = guest.call(GETDENTS64, &[folder as u64, to, 1000]);
     let mut listed = vec![0; len as usize];
     guest.core.memory.read(to, &mut listed).unwrap();
     let listed = String::from_utf8_lossy(&listed);
@@ -168,35 +139,35 @@ fn a_folder_is_the_same_after_a_link_took_its_name() {
     assert!(guest.open(folder as u64, "../up", O_CREAT_WRITE) >= 0);
     assert!(guest.root().join("a2/up").exists());
     let before = state(&guest.outside());
-    assert_eq!(guest.call(numbers::FCHMOD, &[folder as u64, 0o700]), 0);
-    assert_eq!(guest.call(numbers::UTIMENSAT, &[folder as u64, 0, 0, 0]), 0);
+    assert_eq!(guest.call(FCHMOD, &[folder as u64, 0o700]), 0);
+    assert_eq!(guest.call(UTIMENSAT, &[folder as u64, 0, 0, 0]), 0);
     assert_eq!(fs::metadata(guest.root().join("a2/etc")).unwrap().mode() & 0o777, 0o700);
     assert_eq!(state(&guest.outside()), before);
 }
 
 #[test]
 fn the_working_folder_is_the_same_after_a_link_took_its_name() {
-    let mut guest = Guest::new("escape-cwd");
+    let mut guest = Guest::beside("escape-cwd");
     let folder = guest.text(0, "/a/etc");
-    assert_eq!(guest.call(numbers::CHDIR, &[folder]), 0);
+    assert_eq!(guest.call(CHDIR, &[folder]), 0);
     guest.swap();
     guest.try_all(CWD);
     assert!(guest.root().join("a2/etc/made").exists());
 
     // The same by fchdir.
-    let mut guest = Guest::new("escape-fchdir");
+    let mut guest = Guest::beside("escape-fchdir");
     let folder = guest.open(CWD, "/a/etc", O_DIRECTORY);
     guest.swap();
-    assert_eq!(guest.call(numbers::FCHDIR, &[folder as u64]), 0);
+    assert_eq!(guest.call(FCHDIR, &[folder as u64]), 0);
     guest.try_all(CWD);
 }
 
 #[test]
 fn a_folder_that_was_removed_has_nothing() {
-    let mut guest = Guest::new("escape-removed");
+    let mut guest = Guest::beside("escape-removed");
     let folder = guest.open(CWD, "/a/etc", O_DIRECTORY);
     let name = guest.text(0, "/a/etc");
-    assert_eq!(guest.call(numbers::UNLINKAT, &[CWD, name, 0x200]), 0);
+    assert_eq!(guest.call(UNLINKAT, &[CWD, name, 0x200]), 0);
     let outside = guest.outside().join("etc");
     assert_eq!(guest.link(outside, "/a/etc"), 0);
     for flags in [0, O_CREAT_WRITE] {
@@ -207,7 +178,7 @@ fn a_folder_that_was_removed_has_nothing() {
 
 #[test]
 fn links_of_all_kinds_stay_inside() {
-    let mut guest = Guest::new("escape-links");
+    let mut guest = Guest::beside("escape-links");
     let outside = guest.outside().join("etc");
     let up = format!("{}outside/etc", "../".repeat(40));
     let before = state(&guest.outside());
@@ -261,7 +232,7 @@ fn the_program_is_found_again_by_its_folder() {
 /// A thread of the host alternates a folder and a link to the outside where the program looks.
 #[test]
 fn nothing_outside_is_found_while_the_host_swaps_names() {
-    let mut guest = Guest::new("escape-race");
+    let mut guest = Guest::beside("escape-race");
     let (root, outside) = (guest.root(), guest.outside());
     fs::write(root.join("a/etc/secret"), "inside").unwrap();
     symlink(&outside, root.join("link")).unwrap();
@@ -287,16 +258,16 @@ fn nothing_outside_is_found_while_the_host_swaps_names() {
         if fd >= 0 {
             opened += 1;
             assert_eq!(guest.read(fd), b"inside", "round {round}");
-            assert_eq!(guest.call(numbers::CLOSE, &[fd as u64]), 0);
+            assert_eq!(guest.call(CLOSE, &[fd as u64]), 0);
         }
         let made = guest.open(CWD, "/a/etc/made", O_CREAT_WRITE);
         if made >= 0 {
-            assert_eq!(guest.call(numbers::CLOSE, &[made as u64]), 0);
+            assert_eq!(guest.call(CLOSE, &[made as u64]), 0);
             let name = guest.text(0, "/a/etc/made");
-            let _ = guest.call(numbers::FCHMODAT, &[CWD, name, 0o600]);
-            let _ = guest.call(numbers::UTIMENSAT, &[CWD, name, 0, 0]);
-            let _ = guest.call(numbers::TRUNCATE, &[name, 10]);
-            let _ = guest.call(numbers::UNLINKAT, &[CWD, name, 0]);
+            let _ = guest.call(FCHMODAT, &[CWD, name, 0o600]);
+            let _ = guest.call(UTIMENSAT, &[CWD, name, 0, 0]);
+            let _ = guest.call(TRUNCATE, &[name, 10]);
+            let _ = guest.call(UNLINKAT, &[CWD, name, 0]);
         }
     }
     stop.store(true, Ordering::Relaxed);
@@ -308,15 +279,15 @@ fn nothing_outside_is_found_while_the_host_swaps_names() {
 /// Files that Linux provides are not the host's and cannot be replaced.
 #[test]
 fn folders_that_linux_makes_cannot_be_replaced() {
-    let mut guest = Guest::new("escape-made");
+    let mut guest = Guest::beside("escape-made");
     let before = state(&guest.root());
     for name in ["/dev", "/proc", "/sys", "/proc/self"] {
         assert!(guest.open(CWD, name, O_CREAT_WRITE) < 0, "open {name}");
         let (at, from) = (guest.text(0, name), guest.text(1, "/a"));
-        assert!(guest.call(numbers::MKDIRAT, &[CWD, at, 0o755]) < 0, "mkdir {name}");
-        assert!(guest.call(numbers::SYMLINKAT, &[from, CWD, at]) < 0, "symlink {name}");
-        assert!(guest.call(numbers::RENAMEAT2, &[CWD, from, CWD, at, 0]) < 0, "rename to {name}");
-        assert!(guest.call(numbers::LINKAT, &[CWD, from, CWD, at, 0]) < 0, "link to {name}");
+        assert!(guest.call(MKDIRAT, &[CWD, at, 0o755]) < 0, "mkdir {name}");
+        assert!(guest.call(SYMLINKAT, &[from, CWD, at]) < 0, "symlink {name}");
+        assert!(guest.call(RENAMEAT2, &[CWD, from, CWD, at, 0]) < 0, "rename to {name}");
+        assert!(guest.call(LINKAT, &[CWD, from, CWD, at, 0]) < 0, "link to {name}");
     }
     assert_eq!(state(&guest.root()), before);
 }
@@ -325,13 +296,13 @@ fn folders_that_linux_makes_cannot_be_replaced() {
 #[test]
 fn folders_within_folders_take_little_memory() {
     const ENAMETOOLONG: i64 = -36;
-    let mut guest = Guest::new("escape-deep");
+    let mut guest = Guest::beside("escape-deep");
     let name = "d".repeat(255);
     let mut depth = 0;
     let result = loop {
         let at = guest.text(0, &name);
-        assert_eq!(guest.call(numbers::MKDIRAT, &[CWD, at, 0o755]), 0);
-        match guest.call(numbers::CHDIR, &[at]) {
+        assert_eq!(guest.call(MKDIRAT, &[CWD, at, 0o755]), 0);
+        match guest.call(CHDIR, &[at]) {
             0 => depth += 1,
             error => break error,
         }
@@ -343,17 +314,17 @@ fn folders_within_folders_take_little_memory() {
 /// Tests a file offset near the maximum, and more bytes than one call moves.
 #[test]
 fn extreme_lengths_and_offsets() {
-    let mut guest = Guest::new("escape-lengths");
+    let mut guest = Guest::beside("escape-lengths");
     let (null, zero) = (guest.open(CWD, "/dev/null", 2) as u64, guest.open(CWD, "/dev/zero", 0) as u64);
     let offset = guest.text(0, "");
     guest.core.memory.write(offset, &(-2_i64).to_le_bytes()).unwrap();
-    assert_eq!(guest.call(numbers::SENDFILE, &[null, zero, offset, 10]), 10);
+    assert_eq!(guest.call(SENDFILE, &[null, zero, offset, 10]), 10);
     // 1,024 times 2 GiB to nowhere: Linux moves 0x7ffff000 bytes.
-    let vectors = guest.call(numbers::MMAP, &[0, 1 << 31, 3, 0x22, u64::MAX, 0]) as u64;
+    let vectors = guest.call(MMAP, &[0, 1 << 31, 3, 0x22, u64::MAX, 0]) as u64;
     assert!((vectors as i64) > 0);
     for index in 0..1024 {
         let vector = [vectors.to_le_bytes(), (1_u64 << 31).to_le_bytes()].concat();
         guest.core.memory.write(vectors + index * 16, &vector).unwrap();
     }
-    assert_eq!(guest.call(numbers::WRITEV, &[null, vectors, 1024]), 0x7fff_f000);
+    assert_eq!(guest.call(WRITEV, &[null, vectors, 1024]), 0x7fff_f000);
 }

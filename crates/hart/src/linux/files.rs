@@ -6,7 +6,7 @@ use std::io::{Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, PermissionsExt};
 
 use super::Linux;
-use super::descriptors::{Descriptor, Entry, Open, OpenFolder};
+use super::descriptors::{Descriptor, Device, Entry, Open, OpenFolder};
 use super::errno::{Answer, Errno, Failure};
 use super::{guest, stat};
 use crate::Core;
@@ -23,23 +23,16 @@ pub(super) const O_CLOEXEC: u64 = 0o200_0000;
 
 impl Linux {
     /// Implements `read`, and `pread64` with an offset.
-    pub(super) fn read(
-        &mut self,
-        core: &mut Core,
-        fd: i32,
-        to: u64,
-        len: u64,
-        offset: Option<u64>,
-    ) -> Answer {
+    pub(super) fn read(&mut self, core: &mut Core, fd: i32, to: u64, len: u64, at: Option<u64>) -> Answer {
         self.write_back_all(core)?;
         let len = len.min(MOST);
         let mut done = 0;
         let mut bytes = vec![0; CHUNK.min(len as usize)];
         loop {
             let want = (len - done).min(CHUNK as u64) as usize;
-            let count = match offset {
+            let count = match at {
                 None => self.descriptors.read(fd, &mut bytes[..want], &mut self.random),
-                Some(offset) => self.read_at(fd, &mut bytes[..want], offset.wrapping_add(done)),
+                Some(at) => self.read_at(fd, &mut bytes[..want], at.wrapping_add(done)),
             };
             let count = match count {
                 Err(_) if done > 0 => break,
@@ -53,7 +46,7 @@ impl Linux {
             // A stream returns what is available instead of waiting for more.
             if count < want
                 || done == len
-                || !matches!(self.descriptors.get(fd)?.open, Open::File(_) | Open::Zero)
+                || !matches!(self.descriptors.get(fd)?.open, Open::File(_) | Open::Device(Device::Zero))
             {
                 break;
             }
@@ -72,30 +65,23 @@ impl Linux {
             Open::File(file) => Ok(file.read_at(to, offset)?),
             Open::Folder(_) => Err(Errno::EISDIR),
             Open::Stream(_) | Open::Pipe { .. } => Err(Errno::ESPIPE),
-            Open::Null | Open::Zero | Open::Random => self.descriptors.read(fd, to, &mut self.random),
+            Open::Device(_) => self.descriptors.read(fd, to, &mut self.random),
         }
     }
 
     /// Implements `write`, and `pwrite64` with an offset.
-    pub(super) fn write(
-        &mut self,
-        core: &mut Core,
-        fd: i32,
-        from: u64,
-        len: u64,
-        offset: Option<u64>,
-    ) -> Answer {
+    pub(super) fn write(&mut self, core: &mut Core, fd: i32, from: u64, len: u64, at: Option<u64>) -> Answer {
         self.descriptors.get(fd)?;
         let len = len.min(MOST);
         let mut done = 0;
         let mut bytes = vec![0; CHUNK.min(len as usize)];
         loop {
             let want = (len - done).min(CHUNK as u64) as usize;
-            let at = core.address(from.wrapping_add(done));
-            let read = core.memory.read(at, &mut bytes[..want]);
-            let count = read.map_err(Errno::from).and_then(|()| match offset {
+            let from = core.address(from.wrapping_add(done));
+            let read = core.memory.read(from, &mut bytes[..want]);
+            let count = read.map_err(Errno::from).and_then(|()| match at {
                 None => self.descriptors.write(fd, &bytes[..want]),
-                Some(offset) => self.write_at(fd, &bytes[..want], offset.wrapping_add(done)),
+                Some(at) => self.write_at(fd, &bytes[..want], at.wrapping_add(done)),
             });
             if matches!(count, Err(Errno::EPIPE)) {
                 self.reader_has_gone();
@@ -122,7 +108,7 @@ impl Linux {
             Open::File(file) => Ok(file.write_at(bytes, offset)?),
             Open::Folder(_) => Err(Errno::EBADF),
             Open::Stream(_) | Open::Pipe { .. } => Err(Errno::ESPIPE),
-            Open::Null | Open::Zero | Open::Random => Ok(bytes.len()),
+            Open::Device(_) => Ok(bytes.len()),
         }
     }
 
@@ -130,18 +116,19 @@ impl Linux {
     pub(super) fn vectored(
         &mut self,
         core: &mut Core,
-        vectors: [u64; 2],
-        offset: Option<u64>,
-        mut one: impl FnMut(&mut Self, &mut Core, u64, u64, Option<u64>) -> Answer,
+        fd: i32,
+        [vectors, count]: [u64; 2],
+        at: Option<u64>,
+        one: impl Fn(&mut Self, &mut Core, i32, u64, u64, Option<u64>) -> Answer,
     ) -> Answer {
         let mut done = 0;
-        for (address, len) in guest::vectors(core, vectors[0], vectors[1])? {
+        for (address, len) in guest::vectors(core, vectors, count)? {
             // Linux moves no more in one call.
             let len = len.min(MOST - done);
             if len == 0 {
                 continue;
             }
-            match one(self, core, address, len, offset.map(|offset| offset.wrapping_add(done))) {
+            match one(self, core, fd, address, len, at.map(|at| at.wrapping_add(done))) {
                 Ok(count) => {
                     done += count;
                     if count < len {
@@ -177,7 +164,7 @@ impl Linux {
             }
             Open::Folder(folder) if whence == 1 && offset == 0 => Ok(folder.told as u64),
             Open::Folder(_) => Err(Errno::EINVAL.into()),
-            Open::Null | Open::Zero | Open::Random => Ok(0),
+            Open::Device(_) => Ok(0),
             Open::Stream(_) | Open::Pipe { .. } => Err(Errno::ESPIPE.into()),
         }
     }
@@ -242,10 +229,7 @@ impl Linux {
                 Ok(0)
             }
             // F_GETLK, F_OFD_GETLK: l_type is F_UNLCK.
-            5 | 36 => {
-                guest::put(core, argument, &2_u16.to_le_bytes())?;
-                Ok(0)
-            }
+            5 | 36 => guest::put(core, argument, &2_u16.to_le_bytes()),
             // F_SETLK, F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW: there is no other process.
             6 | 7 | 37 | 38 => Ok(0),
             // F_GETPIPE_SZ
@@ -269,14 +253,10 @@ impl Linux {
                 for (at, flags) in [0x500, 0x5, 0xbf, 0x8a3b_u32].into_iter().enumerate() {
                     settings[at * 4..at * 4 + 4].copy_from_slice(&flags.to_le_bytes());
                 }
-                guest::put(core, argument, &settings)?;
-                Ok(0)
+                guest::put(core, argument, &settings)
             }
             // TIOCGWINSZ
-            0x5413 if is_terminal => {
-                guest::put(core, argument, &[24, 0, 80, 0, 0, 0, 0, 0])?;
-                Ok(0)
-            }
+            0x5413 if is_terminal => guest::put(core, argument, &[24, 0, 80, 0, 0, 0, 0, 0]),
             // FIONREAD
             0x541b => {
                 if let Open::File(file) = &mut descriptor.open {
@@ -307,8 +287,7 @@ impl Linux {
         };
         let reader = self.descriptors.add(end(false), 0)?;
         let writer = self.descriptors.add(end(true), 0)?;
-        guest::put(core, to, &((writer << 32) | reader).to_le_bytes())?;
-        Ok(0)
+        guest::put(core, to, &((writer << 32) | reader).to_le_bytes())
     }
 
     /// Implements `close_range`.
@@ -355,14 +334,8 @@ impl Linux {
     }
 
     /// Implements `sendfile`: copies between descriptors.
-    pub(super) fn sendfile(
-        &mut self,
-        core: &mut Core,
-        to: i32,
-        from: i32,
-        offset_at: u64,
-        len: u64,
-    ) -> Answer {
+    pub(super) fn sendfile(&mut self, core: &mut Core, [to, from, offset_at, len, ..]: [u64; 6]) -> Answer {
+        let (to, from) = (to as i32, from as i32);
         let mut offset = if offset_at == 0 { None } else { Some(guest::double(core, offset_at)?) };
         let mut bytes = vec![0; CHUNK];
         let mut done = 0;
@@ -434,8 +407,7 @@ impl Linux {
     /// Implements `fstat`.
     pub(super) fn fstat(&mut self, core: &mut Core, fd: i32, to: u64) -> Answer {
         let stat = self.stat_of(fd)?;
-        guest::put(core, to, &stat.to_bytes(core.is_rv32))?;
-        Ok(0)
+        guest::put(core, to, &stat.to_bytes(core.is_rv32))
     }
 
     /// Returns the status of a descriptor's file.
@@ -446,9 +418,7 @@ impl Linux {
             Open::Folder(open) => open.folder.dir()?.stat(OsStr::new("."))?.ok_or(Errno::ENOENT)?,
             Open::Stream(number) if terminals[usize::from(*number)] => stat::Stat::character(136, 0),
             Open::Stream(_) | Open::Pipe { .. } => stat::Stat::pipe(),
-            Open::Null => stat::Stat::character(1, 3),
-            Open::Zero => stat::Stat::character(1, 5),
-            Open::Random => stat::Stat::character(1, 9),
+            Open::Device(device) => stat::Stat::character(1, *device as u32),
         })
     }
 }

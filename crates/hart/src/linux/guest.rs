@@ -1,6 +1,6 @@
 //! Access of system calls to the program's memory.
 
-use super::errno::Errno;
+use super::errno::{Answer, Errno};
 use crate::Core;
 use crate::memory::PAGE;
 
@@ -29,16 +29,22 @@ pub fn get<const N: usize>(core: &mut Core, address: u64) -> Result<[u8; N], Err
     Ok(bytes)
 }
 
-/// Writes bytes.
-pub fn put(core: &mut Core, address: u64, bytes: &[u8]) -> Result<(), Errno> {
-    Ok(core.memory.write(core.address(address), bytes)?)
+/// Writes bytes. Returns 0, as most calls do that write something.
+pub fn put(core: &mut Core, address: u64, bytes: &[u8]) -> Answer {
+    core.memory.write(core.address(address), bytes)?;
+    Ok(0)
 }
 
-/// Writes `long`s.
-pub fn put_words(core: &mut Core, address: u64, words: &[u64]) -> Result<(), Errno> {
+/// Writes `long`s. Returns 0.
+pub fn put_words(core: &mut Core, address: u64, words: &[u64]) -> Answer {
     let size = word_size(core) as usize;
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes().into_iter().take(size)).collect();
     put(core, address, &bytes)
+}
+
+/// Writes 64 bits each, also on RV32. Returns 0.
+pub fn put_doubles(core: &mut Core, address: u64, values: &[u64]) -> Answer {
+    put(core, address, values.iter().copied().map(u64::to_le_bytes).collect::<Vec<_>>().as_flattened())
 }
 
 /// Reads a string up to a zero, of at most [`PATH_MAX`] bytes.

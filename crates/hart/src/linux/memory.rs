@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use super::descriptors::Open;
+use super::descriptors::{Device, Open};
 use super::errno::{Answer, Errno};
 use super::shared::Shared;
 use super::stat::Stat;
@@ -151,7 +151,7 @@ impl Linux {
     fn source(&mut self, fd: i32) -> Result<Option<Arc<File>>, Errno> {
         match &self.descriptors.get(fd)?.open {
             Open::File(file) => Ok(Some(Arc::clone(file))),
-            Open::Zero => Ok(None),
+            Open::Device(Device::Zero) => Ok(None),
             _ => Err(Errno::ENODEV),
         }
     }

@@ -41,6 +41,8 @@ pub use elf::ElfError;
 pub use load::{LoadError, Why};
 pub use paths::Mount;
 
+use crate::execute::ILLEGAL;
+use crate::machine::page_fault;
 use crate::memory::{Fault, Rights};
 use crate::{Core, Exception, Machine, Privilege, Served, Stop, cause};
 use descriptors::Descriptors;
@@ -290,14 +292,7 @@ impl Machine for Linux {
     ) -> Result<usize, Exception> {
         core.memory.frame(address, rights).map_err(|fault| {
             self.is_full |= fault == Fault::Full;
-            let cause = if rights.has(Rights::EXECUTE) {
-                cause::INSTRUCTION_PAGE_FAULT
-            } else if rights.has(Rights::WRITE) {
-                cause::STORE_PAGE_FAULT
-            } else {
-                cause::LOAD_PAGE_FAULT
-            };
-            Exception { cause, value: address }
+            Exception { cause: page_fault(rights), value: address }
         })
     }
 
@@ -356,5 +351,3 @@ impl Machine for Linux {
         self.threads.number()
     }
 }
-
-const ILLEGAL: Exception = Exception { cause: cause::ILLEGAL_INSTRUCTION, value: 0 };

@@ -68,44 +68,26 @@ impl Linux {
     }
 
     /// Implements `openat`.
-    pub(super) fn openat(
-        &mut self,
-        core: &mut Core,
-        folder: u64,
-        path: u64,
-        flags: u64,
-        mode: u64,
-    ) -> Answer {
+    pub(super) fn openat(&mut self, core: &mut Core, [folder, path, flags, mode, ..]: [u64; 6]) -> Answer {
         if flags & O_TMPFILE != 0 {
             return Err(Errno::EOPNOTSUPP.into());
         }
         let follow = flags & O_NOFOLLOW == 0 && flags & (O_CREAT | O_EXCL) != O_CREAT | O_EXCL;
-        let found = match self.place(core, folder, path, follow)? {
-            Place::Host(found) => found,
-            Place::Special(special) => return self.open_special(special, flags),
-        };
         let close_on_exec = flags & O_CLOEXEC != 0;
-        let open = open(&found, flags, mode & !self.umask)?;
-        let (host, writable) = (Some(found.path), found.writable);
+        let (open, host, writable) = match self.place(core, folder, path, follow)? {
+            Place::Host(found) => {
+                (open(&found, flags, mode & !self.umask)?, Some(found.path), found.writable)
+            }
+            Place::Special(Special::Device(device)) => (Open::Device(device), None, true),
+            // ENXIO: no terminal
+            Place::Special(Special::Terminal) => return Err(Errno(6).into()),
+            Place::Special(Special::Descriptor(fd)) => {
+                return Ok(self.descriptors.duplicate(fd, 0, close_on_exec)?);
+            }
+            Place::Special(Special::Program) => return Err(Errno::ELOOP.into()),
+        };
         let flags = flags & (O_ACCMODE | O_APPEND);
         Ok(self.descriptors.add(Descriptor { open, host, writable, flags, close_on_exec }, 0)?)
-    }
-
-    fn open_special(&mut self, special: Special, flags: u64) -> Answer {
-        let open = match special {
-            Special::Null => Open::Null,
-            Special::Zero => Open::Zero,
-            Special::Random => Open::Random,
-            Special::Terminal => return Err(Errno(6).into()), // ENXIO: no terminal
-            Special::Descriptor(fd) => {
-                return Ok(self.descriptors.duplicate(fd, 0, flags & O_CLOEXEC != 0)?);
-            }
-            Special::Program => return Err(Errno::ELOOP.into()),
-        };
-        let close_on_exec = flags & O_CLOEXEC != 0;
-        let flags = flags & (O_ACCMODE | O_APPEND);
-        let descriptor = Descriptor { open, host: None, writable: true, flags, close_on_exec };
-        Ok(self.descriptors.add(descriptor, 0)?)
     }
 
     fn stat_at(&mut self, core: &mut Core, folder: u64, path: u64, flags: u64) -> Result<Stat, Errno> {
@@ -118,9 +100,7 @@ impl Linux {
         Ok(match self.place_of(folder as i32, &path, flags & AT_SYMLINK_NOFOLLOW == 0)? {
             Place::Host(found) => found.stat()?.clone(),
             Place::Special(special) => match special {
-                Special::Null => Stat::character(1, 3),
-                Special::Zero => Stat::character(1, 5),
-                Special::Random => Stat::character(1, 9),
+                Special::Device(device) => Stat::character(1, device as u32),
                 Special::Terminal => Stat::character(5, 0),
                 Special::Descriptor(fd) => self.stat_of(fd)?,
                 Special::Program => Stat::link(self.program_path().as_os_str().len()),
@@ -129,35 +109,19 @@ impl Linux {
     }
 
     /// Implements `newfstatat`.
-    pub(super) fn newfstatat(
-        &mut self,
-        core: &mut Core,
-        folder: u64,
-        path: u64,
-        to: u64,
-        flags: u64,
-    ) -> Answer {
+    pub(super) fn newfstatat(&mut self, core: &mut Core, [folder, path, to, flags, ..]: [u64; 6]) -> Answer {
         let stat = self.stat_at(core, folder, path, flags)?;
-        guest::put(core, to, &stat.to_bytes(core.is_rv32))?;
-        Ok(0)
+        guest::put(core, to, &stat.to_bytes(core.is_rv32))
     }
 
     /// Implements `statx`.
     pub(super) fn statx(&mut self, core: &mut Core, folder: u64, path: u64, flags: u64, to: u64) -> Answer {
         let stat = self.stat_at(core, folder, path, flags)?;
-        guest::put(core, to, &stat.to_statx())?;
-        Ok(0)
+        guest::put(core, to, &stat.to_statx())
     }
 
     /// Implements `faccessat` and `faccessat2`.
-    pub(super) fn faccessat(
-        &mut self,
-        core: &mut Core,
-        folder: u64,
-        path: u64,
-        mode: u64,
-        flags: u64,
-    ) -> Answer {
+    pub(super) fn faccessat(&mut self, core: &mut Core, [folder, path, mode, flags, ..]: [u64; 6]) -> Answer {
         const R_OK: u64 = 4;
         const W_OK: u64 = 2;
         const X_OK: u64 = 1;
@@ -176,14 +140,7 @@ impl Linux {
     }
 
     /// Implements `readlinkat`.
-    pub(super) fn readlinkat(
-        &mut self,
-        core: &mut Core,
-        folder: u64,
-        path: u64,
-        to: u64,
-        len: u64,
-    ) -> Answer {
+    pub(super) fn readlinkat(&mut self, core: &mut Core, [folder, path, to, len, ..]: [u64; 6]) -> Answer {
         let target = match self.place(core, folder, path, false)? {
             Place::Host(found) => match found.stat()?.kind() {
                 FileType::Symlink => found.dir()?.read_link(&found.name)?,
@@ -263,10 +220,7 @@ impl Linux {
     pub(super) fn utimensat(
         &mut self,
         core: &mut Core,
-        folder: u64,
-        path: u64,
-        times: u64,
-        flags: u64,
+        [folder, path, times, flags, ..]: [u64; 6],
     ) -> Answer {
         let now = self.clock.realtime(core);
         let now = Timespec { tv_sec: (now / NANOSECONDS) as i64, tv_nsec: (now % NANOSECONDS) as _ };
@@ -347,26 +301,10 @@ impl Linux {
 
     /// Writes the result of `statfs` and `fstatfs`: an ext2 file system of 4 GiB, half of it free.
     pub(super) fn put_statfs(&mut self, core: &mut Core, to: u64) -> Answer {
-        let (blocks, name_len) = (1 << 20, 255);
-        let words = [
-            0xef53,
-            4096,
-            blocks,
-            blocks / 2,
-            blocks / 2,
-            1 << 20,
-            1 << 19,
-            0,
-            name_len,
-            4096,
-            0,
-            0,
-            0,
-            0,
-            0,
-        ];
-        guest::put_words(core, to, &words)?;
-        Ok(0)
+        const MANY: u64 = 1 << 20;
+        const HALF: u64 = MANY / 2;
+        // The kind, the size of a block; blocks and files, how many and how many are free; the longest name.
+        guest::put_words(core, to, &[0xef53, 4096, MANY, HALF, HALF, MANY, HALF, 0, 255, 4096, 0, 0, 0, 0, 0])
     }
 }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use rustix::fs::{FileType, OFlags};
 
+use super::descriptors::Device;
 use super::errno::Errno;
 use super::guest;
 use super::host::{Dir, Named};
@@ -95,12 +96,8 @@ pub struct Found {
 /// Files that Linux provides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Special {
-    /// `/dev/null`.
-    Null,
-    /// `/dev/zero`.
-    Zero,
-    /// `/dev/random` and `/dev/urandom`.
-    Random,
+    /// A device.
+    Device(Device),
     /// `/dev/tty`, which cannot be opened.
     Terminal,
     /// `/dev/stdin`, `/dev/fd/3` and similar: the file of a descriptor.
@@ -119,10 +116,7 @@ impl Folder {
         self.below.iter().map(|level| level.name.clone()).collect()
     }
 
-    /// Returns the host's folder.
-    ///
-    /// # Errors
-    /// Returns ENOENT if the host has none.
+    /// Returns the host's folder, or ENOENT if the host has none.
     pub fn dir(&self) -> Result<&Dir, Errno> {
         self.here().dir.as_deref().ok_or(Errno::ENOENT)
     }
@@ -135,18 +129,13 @@ impl Folder {
 }
 
 impl Found {
-    /// Returns the host's folder that contains [`name`](Self::name).
-    ///
-    /// # Errors
-    /// Returns EROFS if the host has none, so that nothing can be created there.
+    /// Returns the host's folder that contains [`name`](Self::name), or EROFS if the host has none, so that nothing can
+    /// be created there.
     pub fn dir(&self) -> Result<&Dir, Errno> {
         self.dir.as_deref().ok_or(Errno::EROFS)
     }
 
-    /// Returns the status.
-    ///
-    /// # Errors
-    /// Returns ENOENT if it does not exist.
+    /// Returns the status, or ENOENT if it does not exist.
     pub fn stat(&self) -> Result<&Stat, Errno> {
         self.stat.as_ref().ok_or(Errno::ENOENT)
     }
@@ -172,10 +161,8 @@ enum Look {
 }
 
 impl Tree {
-    /// Creates a tree of these mounts, one of which must be at `/`. `program` is the path of the program on the host.
-    ///
-    /// # Errors
-    /// Returns the folder of a mount that cannot be opened, and why.
+    /// Creates a tree of these mounts, one of which must be at `/`. `program` is the path of the program on the host. The
+    /// error is the folder of a mount that cannot be opened, and why.
     pub fn new(mounts: Vec<Mount>, program: PathBuf) -> Result<Self, (PathBuf, io::Error)> {
         let mut open = Vec::new();
         for mount in mounts {
@@ -188,9 +175,6 @@ impl Tree {
     }
 
     /// Creates a read-only tree of a folder's files, without files that Linux provides.
-    ///
-    /// # Errors
-    /// Returns an error if the folder cannot be opened.
     pub fn of_folder(host: &Path) -> io::Result<Self> {
         let mount = Mount { at: "/".into(), host: host.to_path_buf(), writable: false };
         let tree = Self::new(vec![mount], PathBuf::new()).map_err(|(_, error)| error)?;
@@ -276,7 +260,7 @@ impl Tree {
             let mut found = found_in(&here, name, stat);
             // The folder of a mount hides the host's, and folders that Linux provides are not the host's.
             if let Some(folder) = &folder
-                && (found.stat.is_none() || self.is_mount(&found.names))
+                && (found.stat.is_none() || self.mount(&found.names).is_some())
             {
                 found = found_itself(folder)?;
             }
@@ -320,10 +304,6 @@ impl Tree {
     /// Returns whether a mount is here or below.
     pub fn leads_to_mount(&self, names: &[OsString]) -> bool {
         self.mounts.iter().any(|(at, ..)| at.starts_with(names))
-    }
-
-    fn is_mount(&self, names: &[OsString]) -> bool {
-        self.mounts.iter().any(|(at, ..)| at == names)
     }
 
     fn is_mounted(&self, here: &[OsString]) -> bool {
@@ -384,9 +364,9 @@ fn is_made(here: &[OsString]) -> bool {
 fn special(here: &[OsString]) -> Option<Special> {
     let here: Vec<_> = here.iter().map(|name| name.to_str().unwrap_or("")).collect();
     Some(match here[..] {
-        ["dev", "null"] => Special::Null,
-        ["dev", "zero"] => Special::Zero,
-        ["dev", "random" | "urandom"] => Special::Random,
+        ["dev", "null"] => Special::Device(Device::Null),
+        ["dev", "zero"] => Special::Device(Device::Zero),
+        ["dev", "random" | "urandom"] => Special::Device(Device::Random),
         ["dev", "tty"] => Special::Terminal,
         ["dev", "stdin"] => Special::Descriptor(0),
         ["dev", "stdout"] => Special::Descriptor(1),

@@ -21,8 +21,7 @@ impl Linux {
         for (field, to) in fields.iter().zip(bytes.chunks_mut(65)) {
             to[..field.len()].copy_from_slice(field.as_bytes());
         }
-        guest::put(core, to, &bytes)?;
-        Ok(0)
+        guest::put(core, to, &bytes)
     }
 
     /// Implements `sysinfo`.
@@ -37,8 +36,7 @@ impl Linux {
         let rest = to.wrapping_add(10 * size);
         guest::put(core, rest, &1_u64.to_le_bytes()[..size as usize])?;
         guest::put_words(core, rest.wrapping_add(size), &[0, 0])?;
-        guest::put(core, rest.wrapping_add(3 * size), &1_u32.to_le_bytes())?;
-        Ok(0)
+        guest::put(core, rest.wrapping_add(3 * size), &1_u32.to_le_bytes())
     }
 
     /// Implements `prlimit64`: limits can be read; new limits are ignored.
@@ -52,10 +50,7 @@ impl Linux {
             _ => return Err(Errno::EINVAL.into()),
         };
         if to != 0 {
-            let mut bytes = [0; 16];
-            bytes[..8].copy_from_slice(&now.to_le_bytes());
-            bytes[8..].copy_from_slice(&most.to_le_bytes());
-            guest::put(core, to, &bytes)?;
+            guest::put_doubles(core, to, &[now, most])?;
         }
         Ok(0)
     }
@@ -109,8 +104,7 @@ impl Linux {
             16 => {
                 let mut name = self.thread_name.clone();
                 name.resize(16, 0);
-                guest::put(core, argument, &name)?;
-                Ok(0)
+                guest::put(core, argument, &name)
             }
             // PR_GET_DUMPABLE, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS
             3 | 4 | 38 => Ok(0),

@@ -76,42 +76,17 @@ fn bit(signal: u32) -> u64 {
 }
 
 /// Returns the name of a signal.
-pub fn name(signal: u32) -> &'static str {
-    const NAMES: [&str; 32] = [
-        "none",
-        "SIGHUP",
-        "SIGINT",
-        "SIGQUIT",
-        "SIGILL",
-        "SIGTRAP",
-        "SIGABRT",
-        "SIGBUS",
-        "SIGFPE",
-        "SIGKILL",
-        "SIGUSR1",
-        "SIGSEGV",
-        "SIGUSR2",
-        "SIGPIPE",
-        "SIGALRM",
-        "SIGTERM",
-        "SIGSTKFLT",
-        "SIGCHLD",
-        "SIGCONT",
-        "SIGSTOP",
-        "SIGTSTP",
-        "SIGTTIN",
-        "SIGTTOU",
-        "SIGURG",
-        "SIGXCPU",
-        "SIGXFSZ",
-        "SIGVTALRM",
-        "SIGPROF",
-        "SIGWINCH",
-        "SIGIO",
-        "SIGPWR",
-        "SIGSYS",
+pub fn name(signal: u32) -> String {
+    /// Names from signal 1 on, without `SIG`.
+    const NAMES: [&str; 31] = [
+        "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE",
+        "ALRM", "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ",
+        "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
     ];
-    NAMES.get(signal as usize).copied().unwrap_or("a real-time signal")
+    match NAMES.get(signal as usize - 1) {
+        Some(name) => format!("SIG{name}"),
+        None => "a real-time signal".into(),
+    }
 }
 
 impl Linux {
@@ -163,8 +138,7 @@ impl Linux {
 
     /// Implements `rt_sigpending`.
     pub(super) fn rt_sigpending(&mut self, core: &mut Core, to: u64) -> Answer {
-        guest::put(core, to, &(self.signals.pending | self.signals.thread.pending).to_le_bytes())?;
-        Ok(0)
+        guest::put(core, to, &(self.signals.pending | self.signals.thread.pending).to_le_bytes())
     }
 
     /// Implements `sigaltstack`.

@@ -32,27 +32,6 @@ const fn bit(letter: u8) -> u64 {
     1 << (letter - b'A')
 }
 
-/// Entry types of the auxiliary vector.
-mod at {
-    pub const NULL: u64 = 0;
-    pub const PHDR: u64 = 3;
-    pub const PHENT: u64 = 4;
-    pub const PHNUM: u64 = 5;
-    pub const PAGESZ: u64 = 6;
-    pub const BASE: u64 = 7;
-    pub const FLAGS: u64 = 8;
-    pub const ENTRY: u64 = 9;
-    pub const UID: u64 = 11;
-    pub const EUID: u64 = 12;
-    pub const GID: u64 = 13;
-    pub const EGID: u64 = 14;
-    pub const HWCAP: u64 = 16;
-    pub const CLKTCK: u64 = 17;
-    pub const SECURE: u64 = 23;
-    pub const RANDOM: u64 = 25;
-    pub const EXECFN: u64 = 31;
-}
-
 /// Maps the stack, fills it, and sets the stack pointer. The error says what does not fit.
 pub fn build(
     core: &mut Core,
@@ -79,23 +58,23 @@ pub fn build(
 
     let (headers, size, count) = start.headers;
     let auxiliary = [
-        [at::PHDR, headers],
-        [at::PHENT, size],
-        [at::PHNUM, count],
-        [at::PAGESZ, PAGE],
-        [at::BASE, start.linker_base],
-        [at::FLAGS, 0],
-        [at::ENTRY, start.entry],
-        [at::UID, USER],
-        [at::EUID, USER],
-        [at::GID, GROUP],
-        [at::EGID, GROUP],
-        [at::HWCAP, HARDWARE],
-        [at::CLKTCK, 100],
-        [at::SECURE, 0],
-        [at::RANDOM, seed],
-        [at::EXECFN, name],
-        [at::NULL, 0],
+        [3, headers],           // AT_PHDR
+        [4, size],              // AT_PHENT
+        [5, count],             // AT_PHNUM
+        [6, PAGE],              // AT_PAGESZ
+        [7, start.linker_base], // AT_BASE
+        [8, 0],                 // AT_FLAGS
+        [9, start.entry],       // AT_ENTRY
+        [11, USER],             // AT_UID
+        [12, USER],             // AT_EUID
+        [13, GROUP],            // AT_GID
+        [14, GROUP],            // AT_EGID
+        [16, HARDWARE],         // AT_HWCAP
+        [17, 100],              // AT_CLKTCK
+        [23, 0],                // AT_SECURE
+        [25, seed],             // AT_RANDOM
+        [31, name],             // AT_EXECFN
+        [0, 0],                 // AT_NULL
     ];
     let mut words = vec![arguments.len() as u64];
     words.extend(&arguments);

@@ -88,15 +88,14 @@ impl Linux {
     /// Implements `clock_gettime`.
     pub(super) fn clock_gettime(&mut self, core: &mut Core, clock: u64, to: u64) -> Answer {
         let time = self.clock(core, clock)?;
-        guest::put(core, to, &pair(time / SECOND, time % SECOND))?;
-        Ok(0)
+        guest::put_doubles(core, to, &[time / SECOND, time % SECOND])
     }
 
     /// Implements `clock_getres`.
     pub(super) fn clock_getres(&mut self, core: &mut Core, clock: u64, to: u64) -> Answer {
         self.clock(core, clock)?;
         if to != 0 {
-            guest::put(core, to, &pair(0, 1))?;
+            guest::put_doubles(core, to, &[0, 1])?;
         }
         Ok(0)
     }
@@ -144,15 +143,6 @@ impl Linux {
         let mut words = [0; 18];
         words[0] = spent / SECOND;
         words[1] = spent % SECOND / 1000;
-        guest::put_words(core, to, &words)?;
-        Ok(0)
+        guest::put_words(core, to, &words)
     }
-}
-
-/// Encodes two 64-bit numbers, as in a timespec, also on RV32.
-fn pair(seconds: u64, rest: u64) -> [u8; 16] {
-    let mut bytes = [0; 16];
-    bytes[..8].copy_from_slice(&seconds.to_le_bytes());
-    bytes[8..].copy_from_slice(&rest.to_le_bytes());
-    bytes
 }

@@ -1,18 +1,18 @@
 use super::lines::Scan;
-use super::{csv, own, spike};
+use super::{commit, csv, own, spike};
 
 /// Kind of log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Own format: [`own::Reader`].
+    /// Own format, which [`own::Reader`] reads.
     Own,
-    /// Spike: [`spike::Reader`].
+    /// Spike's `-l` and `--log-commits`.
     Spike,
-    /// CVA6 and similar: [`rvfi::Reader`](super::rvfi::Reader).
+    /// CVA6's tracers, and others in the style of its RVFI tracer.
     Rvfi,
-    /// CSV: [`csv::Reader`].
+    /// The retirement traces in CSV of the E-Trace reference models.
     Csv,
-    /// QEMU: [`qemu::Reader`](super::qemu::Reader).
+    /// QEMU's `-d exec`, with the instructions from the program.
     Qemu,
     /// Log of tracewright's QEMU plugin, which the crate `tracewright-qemu` reads.
     Retirement,
@@ -48,7 +48,7 @@ pub fn detect(start: &[u8]) -> Option<Kind> {
         if is_rvfi(line) {
             return Some(Kind::Rvfi);
         }
-        if spike::core(&mut Scan(line)).is_some() || matches!(line, [b'0'..=b'3', b' ', b'0', b'x', ..]) {
+        if spike::core(&mut Scan(line)).is_some() || commit::is_bare(line) {
             guess = Some(Kind::Spike);
         }
     }

@@ -2,73 +2,64 @@ use std::{error, fmt, io};
 
 /// Error of reading a log.
 #[derive(Debug)]
-pub enum LogError {
+pub struct LogError {
+    /// Line number, from 1.
+    pub line: u64,
+    /// The problem.
+    pub problem: LineProblem,
+}
+
+/// Problem of a line of a log.
+#[derive(Debug)]
+pub enum LineProblem {
     /// The file could not be read.
-    Io {
-        /// Line number, from 1.
-        line: u64,
-        /// Cause.
-        error: io::Error,
-    },
-    /// A line is malformed.
-    Line {
-        /// Line number, from 1.
-        line: u64,
+    Io(io::Error),
+    /// The line is malformed.
+    Unexpected {
         /// Expected text.
         expected: &'static str,
         /// Text found: the rest of the line, cut if it is long.
         found: String,
     },
-    /// A line is too long.
-    TooLong {
-        /// Line number, from 1.
-        line: u64,
-        /// Maximum length in bytes.
-        limit: usize,
-    },
-    /// The log has only the address of the instruction, and the program has no code there.
-    NoCode {
-        /// Line number, from 1.
-        line: u64,
-        /// Address.
-        pc: u64,
-    },
+    /// The line is longer than this number of bytes.
+    TooLong(usize),
+    /// The log has only the address of the instruction, which is this, and the program has no code there.
+    NoCode(u64),
 }
 
 /// Maximum length of the text shown in an error.
 const SHOWN: usize = 60;
 
-impl LogError {
-    /// Creates an error for a line whose `rest` is not as expected.
-    pub(super) fn line(line: u64, expected: &'static str, rest: &[u8]) -> Self {
+impl LineProblem {
+    /// Creates the problem of a line whose `rest` is not as expected.
+    pub(super) fn unexpected(expected: &'static str, rest: &[u8]) -> Self {
         let mut found = String::from_utf8_lossy(&rest[..rest.len().min(SHOWN)]).into_owned();
         if rest.len() > SHOWN {
             found.push_str("...");
         }
-        Self::Line { line, expected, found }
+        Self::Unexpected { expected, found }
     }
 }
 
 impl fmt::Display for LogError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io { line, error } => write!(f, "line {line}: {error}"),
-            Self::Line { line, expected, found } if found.is_empty() => {
-                write!(f, "line {line}: expected {expected}, found the end of the line")
+        write!(f, "line {}: ", self.line)?;
+        match &self.problem {
+            LineProblem::Io(error) => error.fmt(f),
+            LineProblem::Unexpected { expected, found } if found.is_empty() => {
+                write!(f, "expected {expected}, found the end of the line")
             }
-            Self::Line { line, expected, found } => {
-                write!(f, "line {line}: expected {expected}, found {found:?}")
-            }
-            Self::TooLong { line, limit } => write!(f, "line {line}: longer than {limit} bytes"),
-            Self::NoCode { line, pc } => write!(f, "line {line}: the program has no instruction at {pc:#x}"),
+            LineProblem::Unexpected { expected, found } => write!(f, "expected {expected}, found {found:?}"),
+            LineProblem::TooLong(limit) => write!(f, "longer than {limit} bytes"),
+            LineProblem::NoCode(pc) => write!(f, "the program has no instruction at {pc:#x}"),
         }
     }
 }
 
 impl error::Error for LogError {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        match self {
-            Self::Io { error, .. } => Some(error),
+        match &self.problem {
+            LineProblem::Io(error) => Some(error),
             _ => None,
         }
     }

@@ -2,10 +2,10 @@
 
 use std::io::{self, BufRead};
 
-use super::LogError;
+use super::LineProblem;
 
 /// Maximum length of a line. Spike's lines of vector instructions have a few thousand bytes.
-pub(super) const LONGEST: usize = 1 << 16;
+const LONGEST: usize = 1 << 16;
 
 /// Lines of a file, one at a time, in one buffer.
 #[derive(Debug)]
@@ -33,14 +33,14 @@ impl<R: BufRead> Lines<R> {
     }
 
     /// Reads the next line without its end. Returns `false` at the end of the file.
-    pub fn advance(&mut self) -> Result<bool, LogError> {
+    pub fn advance(&mut self) -> Result<bool, LineProblem> {
         self.buffer.clear();
         self.number += 1;
         loop {
             let bytes = match self.input.fill_buf() {
                 Ok(bytes) => bytes,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(LogError::Io { line: self.number, error }),
+                Err(error) => return Err(LineProblem::Io(error)),
             };
             if bytes.is_empty() {
                 return Ok(!self.buffer.is_empty());
@@ -57,7 +57,7 @@ impl<R: BufRead> Lines<R> {
                 self.is_inside = end.is_none();
             } else if is_too_long {
                 self.is_inside = end.is_none();
-                return Err(LogError::TooLong { line: self.number, limit: LONGEST });
+                return Err(LineProblem::TooLong(LONGEST));
             } else if end.is_some() {
                 if self.buffer.last() == Some(&b'\r') {
                     self.buffer.pop();
@@ -87,31 +87,29 @@ impl<'a> Scan<'a> {
 
     /// Parses a decimal number.
     pub fn decimal(&mut self) -> Option<u64> {
-        let mut value = 0_u64;
-        let count = self.0.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        for &digit in &self.0[..count] {
-            value = value.checked_mul(10)?.checked_add(u64::from(digit - b'0'))?;
-        }
-        (count > 0).then(|| {
-            self.0 = &self.0[count..];
-            value
-        })
+        self.number::<10>()
     }
 
     /// Parses hexadecimal digits.
     pub fn digits(&mut self) -> Option<u64> {
-        let count = self.0.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
-        let value = hexadecimal(&self.0[..count])?;
-        self.0 = &self.0[count..];
-        Some(value)
+        self.number::<16>()
+    }
+
+    /// Parses a number of at most 64 bits; leading zeros may exceed that.
+    fn number<const RADIX: u32>(&mut self) -> Option<u64> {
+        let (mut rest, mut value) = (self.0, 0_u64);
+        while let Some(digit) = rest.first().and_then(|&byte| char::from(byte).to_digit(RADIX)) {
+            value = value.checked_mul(RADIX.into())?.checked_add(digit.into())?;
+            rest = &rest[1..];
+        }
+        let has_digits = rest.len() < self.0.len();
+        self.0 = rest;
+        has_digits.then_some(value)
     }
 
     /// Parses `0x` and hexadecimal digits.
     pub fn hex(&mut self) -> Option<u64> {
-        let mut rest = *self;
-        if !rest.eat("0x") {
-            return None;
-        }
+        let mut rest = Scan(self.0.strip_prefix(b"0x")?);
         let value = rest.digits()?;
         *self = rest;
         Some(value)
@@ -125,22 +123,4 @@ impl<'a> Scan<'a> {
         self.spaces();
         word
     }
-}
-
-/// Parses at most 64 bits of hexadecimal digits; leading zeros may exceed that.
-fn hexadecimal(digits: &[u8]) -> Option<u64> {
-    let mut value = 0_u64;
-    for &digit in digits {
-        let digit = match digit {
-            b'0'..=b'9' => digit - b'0',
-            b'a'..=b'f' => digit - b'a' + 10,
-            b'A'..=b'F' => digit - b'A' + 10,
-            _ => return None,
-        };
-        if value >> 60 != 0 {
-            return None;
-        }
-        value = value << 4 | u64::from(digit);
-    }
-    (!digits.is_empty()).then_some(value)
 }

@@ -16,101 +16,50 @@
 //! system shows its handler next. With these options QEMU does not log exceptions: an instruction that raised one looks
 //! as if it had retired. Other lines are skipped and counted.
 
-use std::io::BufRead;
-
 use tracewright_isa::riscv::{Op, Xlen, decode};
 
-use super::LogError;
-use super::commit::address;
-use super::lines::{Lines, Scan};
+use super::LineProblem;
+use super::commit::{self, Event};
+use super::lines::Scan;
+use super::reader::State;
 use crate::{Retired, Trap, cause};
 
-/// Reader of such a log, for one CPU.
-#[derive(Debug)]
-pub struct Reader<R, F> {
-    lines: Lines<R>,
-    xlen: Xlen,
-    code: F,
-    cpu: Option<u64>,
-    /// Instruction that is held back because QEMU may not have run it.
-    pending: Option<Retired>,
-    skipped: u64,
-    of_others: u64,
+/// Parses a line. `code` returns the instruction at an address.
+pub(super) fn event(
+    line: &[u8],
+    state: &mut State,
+    code: &mut impl FnMut(u64) -> Option<u32>,
+) -> Result<Option<Event>, LineProblem> {
+    let mut scan = Scan(line);
+    if scan.eat("Trace ") {
+        let (cpu, pc) = trace(scan)?;
+        if !state.is_of(cpu) {
+            return Ok(None);
+        }
+        let pc = commit::address(state.xlen, pc);
+        let bits = code(pc).ok_or(LineProblem::NoCode(pc))?;
+        return Ok(Some(Event::Committed(retired(state.xlen, pc, bits))));
+    }
+    if scan.eat("Stopped execution of TB chain before ") {
+        return Ok(Some(Event::Stopped(commit::address(state.xlen, stopped(scan)?))));
+    }
+    Ok(state.skip())
 }
 
-impl<R: BufRead, F: FnMut(u64) -> Option<u32>> Reader<R, F> {
-    /// Creates a reader of the first CPU in `input`. `code` returns the four bytes at an address, or the two of a
-    /// compressed instruction.
-    pub fn new(xlen: Xlen, input: R, code: F) -> Self {
-        Self { lines: Lines::new(input), xlen, code, cpu: None, pending: None, skipped: 0, of_others: 0 }
-    }
-
-    /// Selects another CPU.
-    #[must_use]
-    pub fn with_cpu(mut self, cpu: u64) -> Self {
-        self.cpu = Some(cpu);
-        self
-    }
-
-    /// Returns the number of lines that are not about instructions.
-    pub fn skipped(&self) -> u64 {
-        self.skipped
-    }
-
-    /// Returns the number of lines about other CPUs.
-    pub fn of_others(&self) -> u64 {
-        self.of_others
-    }
-
-    /// Returns the next instruction or trap; `None` at the end.
-    ///
-    /// # Errors
-    /// Returns an error if the file cannot be read, a line is malformed, or the program has no instruction at an
-    /// address. The next call continues with the next line.
-    #[expect(clippy::should_implement_trait, reason = "an iterator's errors come inside out")]
-    pub fn next(&mut self) -> Result<Option<Retired>, LogError> {
-        while self.lines.advance()? {
-            let number = self.lines.number();
-            let mut scan = Scan(self.lines.line());
-            if scan.eat("Trace ") {
-                let (cpu, pc) = trace(scan, number)?;
-                if *self.cpu.get_or_insert(cpu) != cpu {
-                    self.of_others += 1;
-                    continue;
-                }
-                let retired = self.retired(pc)?;
-                if let Some(before) = self.pending.replace(retired) {
-                    return Ok(Some(before));
-                }
-            } else if scan.eat("Stopped execution of TB chain before ") {
-                let stopped = address(self.xlen, stopped(scan, number)?);
-                self.pending = self.pending.filter(|pending| pending.pc != stopped);
-            } else {
-                self.skipped += 1;
-            }
-        }
-        Ok(self.pending.take())
-    }
-
-    fn retired(&mut self, pc: u64) -> Result<Retired, LogError> {
-        let pc = address(self.xlen, pc);
-        let bits = (self.code)(pc).ok_or(LogError::NoCode { line: self.lines.number(), pc })?;
-        let bits = if bits & 3 == 3 { bits } else { bits & 0xffff };
-        let mut retired = Retired::new(pc, bits);
-        let instruction = decode(self.xlen, bits);
-        let (cause, served) = match instruction.op {
-            Op::Ecall => (cause::ECALL_U, true),
-            Op::Ebreak => (cause::BREAKPOINT, false),
-            _ => return Ok(retired),
-        };
-        let next = pc.wrapping_add(u64::from(instruction.len));
-        retired.trap = Some(Trap { pc, cause, interrupt: false, value: 0, next, served });
-        Ok(retired)
-    }
+fn retired(xlen: Xlen, pc: u64, bits: u32) -> Retired {
+    let mut retired = commit::instruction(xlen, pc, bits);
+    let (cause, served) = match decode(xlen, retired.bits).op {
+        Op::Ecall => (cause::ECALL_U, true),
+        Op::Ebreak => (cause::BREAKPOINT, false),
+        _ => return retired,
+    };
+    let next = pc.wrapping_add(u64::from(retired.len));
+    retired.trap = Some(Trap { next, served, ..commit::trap(pc, cause, false) });
+    retired
 }
 
 /// Parses `CPU: 0xHOST [BASE/ADDRESS/FLAGS/COMPILED] SYMBOL`. Returns CPU and address.
-fn trace(mut scan: Scan<'_>, line: u64) -> Result<(u64, u64), LogError> {
+fn trace(mut scan: Scan<'_>) -> Result<(u64, u64), LineProblem> {
     let before = scan.0;
     let fields = (|| {
         let cpu = scan.decimal()?;
@@ -127,21 +76,21 @@ fn trace(mut scan: Scan<'_>, line: u64) -> Result<(u64, u64), LogError> {
         scan.eat("]").then_some((cpu, pc, compiled))
     })();
     let expected = "a CPU and its block: 0: 0x... [.../ADDRESS/.../...]";
-    let (cpu, pc, compiled) = fields.ok_or_else(|| LogError::line(line, expected, before))?;
+    let (cpu, pc, compiled) = fields.ok_or_else(|| LineProblem::unexpected(expected, before))?;
     if compiled.is_some_and(|compiled| compiled & 0x1ff != 1) {
         let expected = "blocks of one instruction (run QEMU with -singlestep or -one-insn-per-tb)";
-        return Err(LogError::line(line, expected, before));
+        return Err(LineProblem::unexpected(expected, before));
     }
     Ok((cpu, pc))
 }
 
 /// Parses `0xHOST [ADDRESS] SYMBOL`. Returns the address.
-fn stopped(mut scan: Scan<'_>, line: u64) -> Result<u64, LogError> {
+fn stopped(mut scan: Scan<'_>) -> Result<u64, LineProblem> {
     let before = scan.0;
     let pc = (|| {
         scan.hex()?;
         scan.eat(" [").then_some(())?;
         scan.digits()
     })();
-    pc.ok_or_else(|| LogError::line(line, "a block: 0x... [ADDRESS]", before))
+    pc.ok_or_else(|| LineProblem::unexpected("a block: 0x... [ADDRESS]", before))
 }

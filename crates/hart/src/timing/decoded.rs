@@ -3,6 +3,7 @@
 use tracewright_isa::riscv::{self, AccessKind, IType, Instruction, Op, Xlen};
 
 use super::{Config, Reason};
+use crate::float::registers;
 
 /// An instruction as the model sees it.
 #[derive(Clone, Copy, Debug)]
@@ -65,27 +66,6 @@ pub(super) const UNITS: usize = 8;
 
 /// A register that nothing reads.
 pub(super) const NOWHERE: u8 = 64;
-
-/// Returns the kinds of the destination and of the sources: 0 for none, 1 for integer, 2 for floating point.
-const fn registers(op: Op) -> [u8; 4] {
-    use Op::*;
-    match op {
-        Flw | Fld => [2, 1, 0, 0],
-        Fsw | Fsd => [0, 1, 2, 0],
-        FmaddS | FmsubS | FnmsubS | FnmaddS | FmaddD | FmsubD | FnmsubD | FnmaddD => [2, 2, 2, 2],
-        FaddS | FsubS | FmulS | FdivS | FsgnjS | FsgnjnS | FsgnjxS | FminS | FmaxS => [2, 2, 2, 0],
-        FaddD | FsubD | FmulD | FdivD | FsgnjD | FsgnjnD | FsgnjxD | FminD | FmaxD => [2, 2, 2, 0],
-        FsqrtS | FsqrtD | FcvtSD | FcvtDS => [2, 2, 0, 0],
-        FcvtWS | FcvtWuS | FcvtLS | FcvtLuS | FmvXW | FclassS => [1, 2, 0, 0],
-        FcvtWD | FcvtWuD | FcvtLD | FcvtLuD | FmvXD | FclassD => [1, 2, 0, 0],
-        FeqS | FltS | FleS | FeqD | FltD | FleD => [1, 2, 2, 0],
-        FcvtSW | FcvtSWu | FcvtSL | FcvtSLu | FmvWX => [2, 1, 0, 0],
-        FcvtDW | FcvtDWu | FcvtDL | FcvtDLu | FmvDX => [2, 1, 0, 0],
-        // Their first source is an immediate.
-        Csrrwi | Csrrsi | Csrrci => [1, 0, 0, 0],
-        _ => [1, 1, 1, 0],
-    }
-}
 
 /// Returns the unit, the latency, and the stall reason. Loads and atomics are handled before.
 const fn unit(op: Op, config: &Config) -> (Unit, u32, Reason) {

@@ -1,72 +1,55 @@
 use std::fmt;
 
-/// Reason why no instruction retired in a cycle: what the next one to retire was waiting for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Reason {
-    /// The instruction cache fetched a line.
-    InstructionMiss,
-    /// The data cache fetched a line.
-    DataMiss,
-    /// The result of a load or atomic that hit the cache.
-    LoadUse,
-    /// A product, a quotient, or the divider.
-    MultiplyDivide,
-    /// A floating-point result, or the unit that divides and takes roots.
-    Float,
-    /// A branch went elsewhere than predicted.
-    Mispredict,
-    /// A branch was predicted correctly, but its target was not in the target buffer and was found by decoding.
-    Redirect,
-    /// The front end delivers too few bytes per cycle.
-    Fetch,
-    /// A unit, port or scoreboard entry was occupied.
-    Structural,
-    /// The store buffer was full, or had to be empty.
-    StoreBuffer,
-    /// A CSR access or fence has the pipeline to itself.
-    Serialize,
-    /// Trap entry or return.
-    Trap,
+/// Defines [`Reason`] with its short names.
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $reason:ident = $name:literal,)*) => {
+        /// Reason why no instruction retired in a cycle: what the next one to retire was waiting for.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum Reason {
+            $($(#[$doc])* $reason,)*
+        }
+
+        impl Reason {
+            /// Number of reasons.
+            pub const COUNT: usize = Self::ALL.len();
+
+            /// All reasons, in the order of their numbers.
+            pub const ALL: [Self; 12] = [$(Self::$reason,)*];
+
+            /// Returns a short name for people.
+            pub const fn name(self) -> &'static str {
+                [$($name,)*][self as usize]
+            }
+        }
+    };
 }
 
-impl Reason {
-    /// Number of reasons.
-    pub const COUNT: usize = Self::ALL.len();
-
-    /// All reasons, in the order of their numbers.
-    pub const ALL: [Self; 12] = [
-        Self::InstructionMiss,
-        Self::DataMiss,
-        Self::LoadUse,
-        Self::MultiplyDivide,
-        Self::Float,
-        Self::Mispredict,
-        Self::Redirect,
-        Self::Fetch,
-        Self::Structural,
-        Self::StoreBuffer,
-        Self::Serialize,
-        Self::Trap,
-    ];
-
-    /// Returns a short name for people.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::InstructionMiss => "instruction cache miss",
-            Self::DataMiss => "data cache miss",
-            Self::LoadUse => "load use",
-            Self::MultiplyDivide => "multiply, divide",
-            Self::Float => "floating point",
-            Self::Mispredict => "mispredicted branch",
-            Self::Redirect => "branch target found late",
-            Self::Fetch => "fetch bandwidth",
-            Self::Structural => "unit busy",
-            Self::StoreBuffer => "store buffer",
-            Self::Serialize => "CSR or fence",
-            Self::Trap => "trap entry or return",
-        }
-    }
+reasons! {
+    /// The instruction cache fetched a line.
+    InstructionMiss = "instruction cache miss",
+    /// The data cache fetched a line.
+    DataMiss = "data cache miss",
+    /// The result of a load or atomic that hit the cache.
+    LoadUse = "load use",
+    /// A product, a quotient, or the divider.
+    MultiplyDivide = "multiply, divide",
+    /// A floating-point result, or the unit that divides and takes roots.
+    Float = "floating point",
+    /// A branch went elsewhere than predicted.
+    Mispredict = "mispredicted branch",
+    /// A branch was predicted correctly, but its target was not in the target buffer and was found by decoding.
+    Redirect = "branch target found late",
+    /// The front end delivers too few bytes per cycle.
+    Fetch = "fetch bandwidth",
+    /// A unit, port or scoreboard entry was occupied.
+    Structural = "unit busy",
+    /// The store buffer was full, or had to be empty.
+    StoreBuffer = "store buffer",
+    /// A CSR access or fence has the pipeline to itself.
+    Serialize = "CSR or fence",
+    /// Trap entry or return.
+    Trap = "trap entry or return",
 }
 
 impl fmt::Display for Reason {

@@ -1,6 +1,7 @@
 use tracewright_core::{Block, DataAccess};
 
 use super::Model;
+use crate::sink::forward;
 use crate::{Access, HartSink, Privilege, Trap};
 
 /// Passes everything on to another sink, and reports to it the cycle of each instruction ([`HartSink::cycles`]) before each
@@ -48,10 +49,6 @@ impl<S: HartSink> HartSink for Timed<S> {
         }
     }
 
-    fn data(&mut self, pc: u64, access: &DataAccess) {
-        self.inner.data(pc, access);
-    }
-
     fn instructions(&mut self, bits: &[u32]) {
         self.bits.extend_from_slice(bits);
         if S::INSTRUCTIONS {
@@ -67,19 +64,11 @@ impl<S: HartSink> HartSink for Timed<S> {
         self.inner.trap(trap);
     }
 
-    fn lost(&mut self) {
-        self.inner.lost();
-    }
-
-    fn privilege(&mut self, privilege: Privilege) {
-        self.inner.privilege(privilege);
-    }
-
-    fn context(&mut self, context: u64) {
-        self.inner.context(context);
-    }
-
-    fn checkpoint(&mut self) {
-        self.inner.checkpoint();
+    forward! { self, self.inner;
+        data(pc: u64, access: &DataAccess);
+        lost();
+        privilege(privilege: Privilege);
+        context(context: u64);
+        checkpoint();
     }
 }

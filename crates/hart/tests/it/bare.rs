@@ -1,15 +1,12 @@
 //! Corner cases of the bare machine, a few instructions each.
 
-use crate::support::elf;
-
 use std::io::{self, Write};
 
-use elf::elf;
-use tracewright_core::Block;
+use crate::support::elf::elf;
+use crate::support::{RAM, Record, Told, bare, bytes};
 use tracewright_hart::bare::{Bare, Options};
-use tracewright_hart::{Core, Hart, HartSink, Stop, Trap};
+use tracewright_hart::{Core, Hart, Stop, Trap};
 
-const RAM: u64 = 0x8000_0000;
 /// Address of the handler of the programs below.
 const HANDLER: u64 = RAM + 0x400;
 const NOP: u32 = 0x13;
@@ -43,36 +40,15 @@ fn sd(rs2: u32, rs1: u32) -> u32 {
     rs2 << 20 | rs1 << 15 | 3 << 12 | 0x23
 }
 
-#[derive(Default)]
-struct Traps(Vec<Trap>);
-
-impl HartSink for Traps {
-    fn block(&mut self, _: &Block) {}
-
-    fn trap(&mut self, trap: &Trap) {
-        self.0.push(*trap);
-    }
-}
-
 /// Runs `code` in M mode with `x[5..]` set. The handler reads mcause into x31 and waits.
 fn run(is_rv32: bool, options: &Options, x: &[u64], code: &[u32]) -> (Core, Vec<Trap>, Stop) {
     let mut words = code.to_vec();
     words.resize(0x100, WAIT);
     words.extend([csrr(31, MCAUSE), WAIT]);
-    run_bytes(
-        &elf(is_rv32, RAM, &words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>()),
-        options,
-        x,
-    )
-}
-
-fn run_bytes(elf: &[u8], options: &Options, x: &[u64]) -> (Core, Vec<Trap>, Stop) {
-    let (mut core, machine) = Bare::new(elf, options, Box::new(io::sink())).unwrap();
-    core.x[5..5 + x.len()].copy_from_slice(x);
-    let mut hart = Hart::new(core, machine);
-    let mut traps = Traps::default();
-    let stop = hart.run(200, &mut traps);
-    (hart.core, traps.0, stop)
+    let mut hart = bare(&elf(is_rv32, RAM, &bytes(&words)), options, x);
+    let mut record = Record::default();
+    let stop = hart.run(200, &mut record);
+    (hart.core, record.traps(), stop)
 }
 
 fn at_ram() -> Options {
@@ -188,10 +164,10 @@ fn addresses_wrap_in_rv32() {
         entry: Some(0xffff_fffc),
         ..Options::default()
     };
-    let (mut core, machine) = Bare::new(&elf(true, RAM, &[]), &options, Box::new(io::sink())).unwrap();
-    core.memory.load(0xffff_fffc, &NOP.to_le_bytes()).unwrap();
-    core.memory.load(0, &EBREAK.to_le_bytes()).unwrap();
-    let stop = Hart::new(core, machine).run(10, &mut ());
+    let mut hart = bare(&elf(true, RAM, &[]), &options, &[]);
+    hart.core.memory.load(0xffff_fffc, &NOP.to_le_bytes()).unwrap();
+    hart.core.memory.load(0, &EBREAK.to_le_bytes()).unwrap();
+    let stop = hart.run(10, &mut ());
     assert!(matches!(&stop, Stop::Fault(text) if text.contains("at 0x0 (value 0x0)")), "{stop:?}");
 }
 
@@ -206,9 +182,9 @@ fn too_little_memory_is_said() {
 
 #[test]
 fn a_program_where_the_rom_would_be_runs() {
-    let code: Vec<u8> = [addi(10, 0, 42), WAIT].into_iter().flat_map(u32::to_le_bytes).collect();
-    let (core, ..) = run_bytes(&elf(false, 0x1000, &code), &Options::default(), &[]);
-    assert_eq!(core.x[10], 42);
+    let mut hart = bare(&elf(false, 0x1000, &bytes(&[addi(10, 0, 42), WAIT])), &Options::default(), &[]);
+    hart.run(200, &mut ());
+    assert_eq!(hart.core.x[10], 42);
 }
 
 #[test]
@@ -237,8 +213,7 @@ impl Write for Full {
 fn output_that_is_lost_is_said() {
     // Writes a byte to the serial port, and time passes.
     let sb = 7 << 20 | 6 << 15 | 0x23;
-    let code: Vec<u8> =
-        [csrw(MTVEC, 5), sb, 0x1050_0073, WAIT].into_iter().flat_map(u32::to_le_bytes).collect();
+    let code = bytes(&[csrw(MTVEC, 5), sb, 0x1050_0073, WAIT]);
     let (mut core, machine) = Bare::new(&elf(false, RAM, &code), &at_ram(), Box::new(Full)).unwrap();
     core.x[5..8].copy_from_slice(&[HANDLER, 0x1000_0000, b'a'.into()]);
     let stop = Hart::new(core, machine).run(100, &mut ());
@@ -277,27 +252,14 @@ fn setting_a_pending_bit_does_not_keep_the_external_line() {
     assert_eq!(core.x[29] & 0xa0a, SSIP);
 }
 
-#[derive(Default)]
-struct Contexts(Vec<u64>);
-
-impl HartSink for Contexts {
-    fn block(&mut self, _: &Block) {}
-
-    fn context(&mut self, context: u64) {
-        self.0.push(context);
-    }
-}
-
 /// The address space number is reported when it is entered.
 #[test]
 fn contexts_are_told() {
     const SATP: u32 = 0x180;
     const MEPC: u32 = 0x341;
     let code = [csrw(MTVEC, 5), csrw(SATP, 6), csrw(MEPC, 5), MRET];
-    let bytes: Vec<_> = code.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let (mut core, machine) = Bare::new(&elf(false, RAM, &bytes), &at_ram(), Box::new(io::sink())).unwrap();
-    core.x[5..7].copy_from_slice(&[HANDLER, 5 << 44]);
-    let mut contexts = Contexts::default();
-    Hart::new(core, machine).run(20, &mut contexts);
-    assert_eq!(contexts.0, [0, 5]);
+    let mut record = Record::default();
+    bare(&elf(false, RAM, &bytes(&code)), &at_ram(), &[HANDLER, 5 << 44]).run(20, &mut record);
+    record.0.retain(|told| matches!(told, Told::Context(_)));
+    assert_eq!(record.0, [Told::Context(0), Told::Context(5)]);
 }

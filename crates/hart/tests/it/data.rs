@@ -1,37 +1,16 @@
 //! Reports for data trace: accesses with operands, CSRs, failed store-conditionals.
 
-use crate::support::elf;
+use crate::support::elf::elf;
+use crate::support::{RAM, Record, Told, bare, bytes};
+use tracewright_core::{AtomicOp, CsrOp, DataAccess, DataKind};
+use tracewright_hart::bare::Options;
 
-use std::io;
-
-use elf::elf;
-use tracewright_core::{AtomicOp, Block, CsrOp, DataAccess, DataKind};
-use tracewright_hart::bare::{Bare, Options};
-use tracewright_hart::{Hart, HartSink};
-
-const RAM: u64 = 0x8000_0000;
-
-#[derive(Default)]
-struct Data(Vec<(u64, DataAccess)>);
-
-impl HartSink for Data {
-    const DATA: bool = true;
-
-    fn block(&mut self, _: &Block) {}
-
-    fn data(&mut self, pc: u64, access: &DataAccess) {
-        self.0.push((pc, *access));
-    }
-}
-
-fn run(is_rv32: bool, x: &[u64], code: &[u32]) -> Vec<(u64, DataAccess)> {
-    let bytes: Vec<_> = code.iter().flat_map(|word| word.to_le_bytes()).collect();
+fn run(is_rv32: bool, x: &[u64], code: &[u32]) -> Vec<Told> {
     let options = Options { entry: Some(RAM), ..Options::default() };
-    let (mut core, machine) = Bare::new(&elf(is_rv32, RAM, &bytes), &options, Box::new(io::sink())).unwrap();
-    core.x[5..5 + x.len()].copy_from_slice(x);
-    let mut data = Data::default();
-    Hart::new(core, machine).run(code.len() as u64, &mut data);
-    data.0
+    let mut record = Record::default();
+    bare(&elf(is_rv32, RAM, &bytes(code)), &options, x).run(code.len() as u64, &mut record);
+    record.0.retain(|told| matches!(told, Told::Data(..)));
+    record.0
 }
 
 /// Kind, size, address, value, operand.
@@ -41,7 +20,8 @@ fn check(is_rv32: bool, x: &[u64], code: &[u32], rows: &[(u64, Row)]) {
     let expected: Vec<_> = rows
         .iter()
         .map(|&(index, (kind, size, address, value, operand))| {
-            (RAM + 4 * index, DataAccess { kind, size, address: Some(address), value, operand, after: false })
+            let access = DataAccess { kind, size, address: Some(address), value, operand, after: false };
+            Told::Data(RAM + 4 * index, access)
         })
         .collect();
     assert_eq!(run(is_rv32, x, code), expected);

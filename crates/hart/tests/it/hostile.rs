@@ -5,16 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tracewright_core::Block;
-use tracewright_hart::bare::{self, Bare};
+use tracewright_hart::bare::{Bare, Options};
 use tracewright_hart::linux::{self, Linux};
 use tracewright_hart::{Core, Exception, Hart, HartSink, Machine, Stop, Trap, cause};
 use tracewright_testkit::Scratch;
 
-use crate::support::elf;
+use crate::support::elf::{Segment, elf, elf_of};
+use crate::support::{RAM, bare, bytes};
 
-use elf::{Segment, elf, elf_of};
-
-const RAM: u64 = 0x8000_0000;
 const LINUX: u64 = 0x1_0000;
 
 /// A folder with a program and an empty root.
@@ -33,10 +31,6 @@ impl Program {
         let options = linux::Options { root: Some(folder.join("root")), memory, ..linux::Options::default() };
         Linux::load(&folder.join("program"), options)
     }
-}
-
-fn bytes(words: &[u32]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
 /// addi rd, rs1, imm
@@ -98,20 +92,18 @@ fn any_entry_and_any_trap_register_on_a_bare_machine() {
     let ends = [0, 1, u64::MAX, u64::MAX - 1, u64::MAX - 3, 0xffff_ffff, 0xffff_fffe, 0xffff_fffc, 1 << 63];
     for is_rv32 in [false, true] {
         for entry in ends {
-            let options = bare::Options { entry: Some(entry), ..bare::Options::default() };
+            let options = Options { entry: Some(entry), ..Options::default() };
             let file = elf(is_rv32, RAM, &bytes(&[ECALL]));
-            let (core, machine) = Bare::new(&file, &options, Box::new(std::io::sink())).unwrap();
-            let stop = Hart::new(core, machine).run(10_000, &mut ());
+            let stop = bare(&file, &options, &[]).run(10_000, &mut ());
             assert!(is_fault(&stop, "no trap handler"), "{entry:#x}: {stop:?}");
         }
         // csrw CSR, t0, with any value, then mret or ecall.
         for csr in [0x305, 0x105, 0x341, 0x141, 0x180, 0x3a0, 0x3b0, 0x300, 0x302, 0x303, 0x304] {
             for (value, last) in ends.into_iter().flat_map(|end| [(end, 0x3020_0073), (end, ECALL)]) {
                 let file = elf(is_rv32, RAM, &bytes(&[csr << 20 | 5 << 15 | 1 << 12 | 0x73, last]));
-                let options = bare::Options { entry: Some(RAM), ..bare::Options::default() };
-                let (mut core, machine) = Bare::new(&file, &options, Box::new(std::io::sink())).unwrap();
-                core.x[5] = if is_rv32 { value as i32 as i64 as u64 } else { value };
-                let stop = Hart::new(core, machine).run(10_000, &mut ());
+                let options = Options { entry: Some(RAM), ..Options::default() };
+                let x = [if is_rv32 { value as i32 as i64 as u64 } else { value }];
+                let stop = bare(&file, &options, &x).run(10_000, &mut ());
                 assert!(matches!(stop, Stop::Fault(_) | Stop::Limit), "{csr:#x} {value:#x}: {stop:?}");
             }
         }
@@ -131,9 +123,9 @@ fn huge_segments_that_overlap() {
     assert_eq!(Hart::new(core, linux).run(100, &mut ()), Stop::Exit { status: 0 });
     // The same on a bare machine.
     let file = elf_of(false, RAM, &[Segment { address: RAM, bytes: &code, zeros }, segment()]);
-    let options = bare::Options { limit: 16 << 20, ..bare::Options::default() };
-    let (core, _) = Bare::new(&file, &options, Box::new(std::io::sink())).unwrap();
-    assert!(core.memory.regions() < 8 && core.memory.bytes().len() < 1 << 20);
+    let options = Options { limit: 16 << 20, ..Options::default() };
+    let memory = bare(&file, &options, &[]).core.memory;
+    assert!(memory.regions() < 8 && memory.bytes().len() < 1 << 20);
 }
 
 /// The contents of an earlier segment stay if a later one with other rights surrounds it.
@@ -165,7 +157,7 @@ fn more_program_headers_than_linux_takes() {
     let error = program.load(16 << 20).unwrap_err().to_string();
     assert!(error.contains("2000 program headers"), "{error}");
     let file = elf_of(false, RAM, &many(RAM));
-    let error = Bare::new(&file, &bare::Options::default(), Box::new(std::io::sink())).unwrap_err();
+    let error = Bare::new(&file, &Options::default(), Box::new(std::io::sink())).unwrap_err();
     assert!(error.to_string().contains("2000 program headers"), "{error}");
 }
 

@@ -1,22 +1,47 @@
 //! Readers of other simulators' logs, on lines of each layout.
 
-use std::io::Cursor;
-
-use tracewright_core::{Block, Ended};
-use tracewright_hart::log::{Kind, LogError, csv, detect, qemu, rvfi, spike};
-use tracewright_hart::{Access, Blocks, HartSink, Privilege, Retired, Retirements, Trap};
+use crate::support::{Record, Told};
+use tracewright_core::Ended;
+use tracewright_hart::log::{Kind, LineProblem, Reader, UNTOLD, detect};
+use tracewright_hart::{Access, Blocks, Privilege, Retired, Retirements, Trap};
 use tracewright_isa::riscv::{AccessKind, Xlen};
 
+type Log<'a> = Reader<&'a [u8], fn(u64) -> Option<u32>>;
+
+/// Creates a reader of a log of the program that [`code`] has.
+fn open(kind: Kind, xlen: Xlen, log: &str) -> Log<'_> {
+    Reader::new(kind, xlen, log.as_bytes(), code)
+}
+
+fn code(pc: u64) -> Option<u32> {
+    match pc {
+        0..4 => Some(3),
+        0x10144 => Some(0x1234_1141),
+        0x10146 => Some(0x13),
+        0x1014a => Some(0x73),
+        _ => None,
+    }
+}
+
 /// Collects everything that a reader returns. Panics at an error.
-macro_rules! read {
-    ($reader:expr) => {{
-        let mut reader = $reader;
-        let mut all = Vec::new();
-        while let Some(retired) = reader.next().unwrap() {
-            all.push(retired);
+fn all(reader: &mut Log<'_>) -> Vec<Retired> {
+    std::iter::from_fn(|| reader.next().unwrap()).collect()
+}
+
+/// Reads a log of RV64.
+fn read(kind: Kind, log: &str) -> Vec<Retired> {
+    all(&mut open(kind, Xlen::Rv64, log))
+}
+
+/// Returns the message of the first error in a log of RV64.
+fn error(kind: Kind, log: &str) -> String {
+    let mut reader = open(kind, Xlen::Rv64, log);
+    loop {
+        match reader.next() {
+            Ok(retired) => assert!(retired.is_some(), "no error"),
+            Err(error) => return error.to_string(),
         }
-        all
-    }};
+    }
 }
 
 fn instruction(pc: u64, bits: u32) -> Retired {
@@ -35,20 +60,6 @@ fn exception(pc: u64, cause: u64, value: u64) -> Trap {
     Trap { pc, cause, interrupt: false, value, next: 0, served: false }
 }
 
-/// Returns the message of the first error of a reader.
-macro_rules! error {
-    ($reader:expr) => {{
-        let mut reader = $reader;
-        loop {
-            match reader.next() {
-                Ok(Some(_)) => {}
-                Ok(None) => panic!("no error"),
-                Err(error) => break error.to_string(),
-            }
-        }
-    }};
-}
-
 #[test]
 fn spike_listing() {
     let log = "warning: tohost and fromhost symbols not in ELF\n\
@@ -64,11 +75,7 @@ fn spike_listing() {
         core   0:           badaddr 0x0000000080000200\n\
         core   0: 0x0000000080000300 (0x00000073) ecall\n\
         core   0: exception trap_user_ecall, epc 0x0000000080000300\n";
-    let mut reader = spike::Reader::new(Xlen::Rv64, log.as_bytes());
-    let mut all = Vec::new();
-    while let Some(retired) = reader.next().unwrap() {
-        all.push(retired);
-    }
+    let mut reader = open(Kind::Spike, Xlen::Rv64, log);
     let interrupt = Trap { interrupt: true, ..exception(0x8000_0100, 7, 0) };
     let expected = [
         instruction(0x1000, 0x297),
@@ -82,7 +89,7 @@ fn spike_listing() {
         Retired::trap(exception(0x8000_0200, 12, 0x8000_0200)),
         Retired { trap: Some(exception(0x8000_0300, 8, 0)), ..instruction(0x8000_0300, 0x73) },
     ];
-    assert_eq!(all, expected);
+    assert_eq!(all(&mut reader), expected);
     assert_eq!(reader.skipped(), 2);
 }
 
@@ -109,12 +116,12 @@ fn spike_commits_in_all_layouts() {
         committed(0x8000_0010, 0xb6_8023, access(AccessKind::Store, 1, 0x8000_2000, 5)),
         committed(0x8000_0014, 0x6_a007, access(AccessKind::Load, 4, 0x8000_2008, 0x3f80_0000)),
     ];
-    assert_eq!(read!(spike::Reader::new(Xlen::Rv64, new.as_bytes())), expected);
+    assert_eq!(read(Kind::Spike, new), expected);
 
     // Old versions do not have the core, and pad register numbers with a space.
     let old =
         new.replace("core   0: ", "").replace(" x5 ", " x 5").replace(" x7 ", " x 7").replace(" f0 ", " f 0");
-    assert_eq!(read!(spike::Reader::new(Xlen::Rv64, old.as_bytes())), expected);
+    assert_eq!(read(Kind::Spike, &old), expected);
 
     // Both lines of each instruction.
     let both: String = new
@@ -124,7 +131,7 @@ fn spike_commits_in_all_layouts() {
         })
         .collect();
     assert!(both.starts_with("core   0: 0x0000000000001000 (0x00000297) text\n"), "{both}");
-    assert_eq!(read!(spike::Reader::new(Xlen::Rv64, both.as_bytes())), expected);
+    assert_eq!(read(Kind::Spike, &both), expected);
 }
 
 #[test]
@@ -133,10 +140,10 @@ fn spike_rv32_and_cores() {
         core   0: 0xffffffff80000130 (0x03d79863) bne\n\
         core   1: 1 0x80000130 (0x03d79863)\n\
         core   0: 3 0x80000138 (0x00b6a72f) x14 0x7ffff800 mem 0x80002000 0xfffff800\n";
-    let of = |core| read!(spike::Reader::new(Xlen::Rv32, log.as_bytes()).with_core(core));
+    let of = |core| all(&mut open(Kind::Spike, Xlen::Rv32, log).with_hart(core));
     let second = Retired { privilege: Some(Privilege::Supervisor), ..instruction(0x8000_0130, 0x3d7_9863) };
     assert_eq!(of(1), [second]);
-    assert_eq!(read!(spike::Reader::new(Xlen::Rv32, log.as_bytes())), [second]);
+    assert_eq!(all(&mut open(Kind::Spike, Xlen::Rv32, log)), [second]);
     let amo = committed(0x8000_0138, 0xb6_a72f, access(AccessKind::Amo, 4, 0x8000_2000, 0x7fff_f800));
     assert_eq!(of(0), [instruction(0x8000_0130, 0x3d7_9863), amo]);
     assert_eq!(of(2), []);
@@ -146,14 +153,13 @@ fn spike_rv32_and_cores() {
 fn spike_vector_lines_are_no_obstacle() {
     let log = "core   2: 3 0x80000214 (0x0203e407) e32 m1 l4 v8  0x00000000800000003f2aaaaa3f000000 \
                c8_vstart 0x00000000 mem 0x90002010 mem 0x90002020\n";
-    let mut reader = spike::Reader::new(Xlen::Rv32, log.as_bytes());
+    let mut reader = open(Kind::Spike, Xlen::Rv32, log);
     assert_eq!(reader.next().unwrap(), Some(committed(0x8000_0214, 0x203_e407, None)));
-    assert_eq!(reader.untold_accesses(), 1);
 }
 
 #[test]
 fn malformed_lines_are_located() {
-    let spike = |log: &str| error!(spike::Reader::new(Xlen::Rv64, log.as_bytes()));
+    let spike = |log| error(Kind::Spike, log);
     assert_eq!(
         spike("\ncore   0: 0x1000 (0x297 auipc"),
         "line 2: expected an address and an instruction: 0x... (0x...), found \"0x1000 (0x297 auipc\""
@@ -180,11 +186,12 @@ fn malformed_lines_are_located() {
         "line 1: expected an instruction, a commit, an exception, a tval or a symbol, found \"what is this\""
     );
     let long = format!("core   0: {}\ncore   0: 0x10 (0x3)\n", " ".repeat(70_000));
-    let mut reader = spike::Reader::new(Xlen::Rv64, long.as_bytes());
-    assert!(matches!(reader.next(), Err(LogError::TooLong { line: 1, limit: 65536 })));
+    let mut reader = open(Kind::Spike, Xlen::Rv64, &long);
+    let problem = reader.next().map_err(|error| (error.line, error.problem));
+    assert!(matches!(problem, Err((1, LineProblem::TooLong(65536)))));
     assert_eq!(reader.next().unwrap(), Some(instruction(0x10, 3)));
 
-    let csv = |rows: &str| error!(csv::Reader::new(Cursor::new(format!("{CSV}\n{rows}\n"))));
+    let csv = |rows: &str| error(Kind::Csv, &format!("{CSV}\n{rows}\n"));
     assert_eq!(csv("1,zz"), "line 2: expected a hexadecimal number (ADDRESS), found \"zz\"");
     assert_eq!(
         csv("1,0,0,0,0,0,0,0\n1,0,0,0,0,0,0"),
@@ -192,15 +199,15 @@ fn malformed_lines_are_located() {
     );
     assert_eq!(csv("1,0,0,2,0,0,0,0"), "line 2: expected 0, 1 or 3 (PRIVILEGE), found \"1,0,0,2,0,0,0,0\"");
     assert_eq!(csv("1,0,0,3,0,0,0,0,"), "line 2: expected 0 or 1 (INTERRUPT), found \"0,\"");
-    let no_header = error!(csv::Reader::new(&b"1,0,0,3,0,0,0,0"[..]));
+    let no_header = error(Kind::Csv, "1,0,0,3,0,0,0,0");
     assert!(no_header.starts_with("line 1: expected VALID,"), "{no_header}");
 
-    let qemu = |log: &str| error!(qemu::Reader::new(Xlen::Rv64, log.as_bytes(), |pc| (pc < 4).then_some(3)));
+    let qemu = |log| error(Kind::Qemu, log);
     assert_eq!(qemu("Trace 0: 0x7f [0/4/0/1]"), "line 1: the program has no instruction at 0x4");
     assert!(qemu("Trace 0: 0x7f [0/0/0/0]").contains("-one-insn-per-tb"));
     assert!(qemu("Trace 0: 0x7f [0").contains("expected a CPU and its block"));
 
-    let rvfi = |log: &str| error!(rvfi::Reader::new(Xlen::Rv64, log.as_bytes()));
+    let rvfi = |log| error(Kind::Rvfi, log);
     assert!(rvfi("SOME exception @ 0x0 (0x3)").contains("expected the name of an exception"));
     assert!(rvfi("Exception Cause: 5").contains("expected where it happened"));
     assert!(rvfi("12 0x10 X (0x3)").contains("expected cycle, address, mode"));
@@ -215,11 +222,7 @@ fn csv_rows() {
          1,80000038,716d,1,0,2,0,0\n\
          1,80000180,13,3,1,8000000000000007,0,1\n"
     );
-    let mut reader = csv::Reader::new(log.as_bytes());
-    let mut all = Vec::new();
-    while let Some(retired) = reader.next().unwrap() {
-        all.push(retired);
-    }
+    let mut reader = open(Kind::Csv, Xlen::Rv64, &log);
     let interrupt = Trap { interrupt: true, ..exception(0x8000_0180, 7, 0) };
     let expected = [
         committed(0x8000_0012, 0x440_00ef, None),
@@ -227,7 +230,7 @@ fn csv_rows() {
         Retired { privilege: Some(Privilege::Supervisor), ..instruction(0x8000_0038, 0x716d) },
         Retired { privilege: Some(Privilege::Machine), ..Retired::trap(interrupt) },
     ];
-    assert_eq!(all, expected);
+    assert_eq!(all(&mut reader), expected);
     assert_eq!(reader.skipped(), 1);
 }
 
@@ -257,10 +260,10 @@ fn cva6_at_the_formal_interface() {
         committed(0x1000a, 0x62_8023, access(AccessKind::Store, 1, 0x8000_2000, 0x88)),
         Retired::trap(exception(0x1000e, 5, 0)),
         committed(0x20000, 0x13, None),
-        Retired::trap(Trap { interrupt: true, ..exception(0x20004, rvfi::UNTOLD, 0) }),
+        Retired::trap(Trap { interrupt: true, ..exception(0x20004, UNTOLD, 0) }),
         committed(0x30000, 0x13, None),
     ];
-    assert_eq!(read!(rvfi::Reader::new(Xlen::Rv64, log.as_bytes())), expected);
+    assert_eq!(read(Kind::Rvfi, log), expected);
 }
 
 #[test]
@@ -284,7 +287,7 @@ fn cva6_at_the_commit_stage() {
         Retired::trap(exception(0x4000_0388, 5, 0)),
         Retired::trap(Trap { interrupt: true, ..exception(0x4000_0388, 7, 0) }),
     ];
-    let read = read!(rvfi::Reader::new(Xlen::Rv64, log.as_bytes()));
+    let read = read(Kind::Rvfi, log);
     assert_eq!(read, expected);
 
     // Cycles and everything else survive the conversion to blocks.
@@ -305,24 +308,14 @@ fn qemu_lines() {
         Trace 1: 0x7f827c000240 [00000000/0000000000000000/00101000/ff021201] \n\
         Trace 0: 0x7f827c000240 [00000000/0000000000010146/00101000/ff021201] a symbol\n\
         Trace 0: 0x7f827c000240 [00000000/000000000001014a/00101000] a symbol\n";
-    let code = |pc| match pc {
-        0x10144 => Some(0x1234_1141),
-        0x10146 => Some(0x13),
-        0x1014a => Some(0x73),
-        _ => None,
-    };
-    let mut reader = qemu::Reader::new(Xlen::Rv64, log.as_bytes(), code);
-    let mut all = Vec::new();
-    while let Some(retired) = reader.next().unwrap() {
-        all.push(retired);
-    }
+    let mut reader = open(Kind::Qemu, Xlen::Rv64, log);
     let call = Trap { next: 0x1014e, served: true, ..exception(0x1014a, 8, 0) };
     let expected = [
         instruction(0x10144, 0x1141),
         instruction(0x10146, 0x13),
         Retired { trap: Some(call), ..instruction(0x1014a, 0x73) },
     ];
-    assert_eq!(all, expected);
+    assert_eq!(all(&mut reader), expected);
     assert_eq!((reader.skipped(), reader.of_others()), (1, 1));
 }
 
@@ -342,44 +335,6 @@ fn kinds_are_told_apart() {
     ];
     for (start, kind) in cases {
         assert_eq!(detect(start), *kind, "{}", String::from_utf8_lossy(start));
-    }
-}
-
-/// A report to a sink.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
-    Block(Block),
-    Access(Access),
-    Instruction(u32),
-    Trap(Trap),
-    Privilege(Privilege),
-}
-
-#[derive(Debug, Default)]
-struct All(Vec<Told>);
-
-impl HartSink for All {
-    const ACCESSES: bool = true;
-    const INSTRUCTIONS: bool = true;
-
-    fn block(&mut self, block: &Block) {
-        self.0.push(Told::Block(*block));
-    }
-
-    fn access(&mut self, access: &Access) {
-        self.0.push(Told::Access(*access));
-    }
-
-    fn instructions(&mut self, bits: &[u32]) {
-        self.0.extend(bits.iter().map(|&bits| Told::Instruction(bits)));
-    }
-
-    fn trap(&mut self, trap: &Trap) {
-        self.0.push(Told::Trap(*trap));
-    }
-
-    fn privilege(&mut self, privilege: Privilege) {
-        self.0.push(Told::Privilege(privilege));
     }
 }
 
@@ -403,9 +358,10 @@ fn blocks_of_instructions_and_back() {
         committed(0x9000, 0x3020_0073, None),
         in_user(instruction(0x100a, 0x4131)),
     ];
-    let mut blocks = Blocks::new(Xlen::Rv64, All::default());
+    let mut blocks = Blocks::new(Xlen::Rv64, Record::default());
     run.iter().for_each(|retired| blocks.take(retired));
-    let All(told) = blocks.finish();
+    let record = blocks.finish();
+    let told = &record.0;
 
     let summary: Vec<_> = told
         .iter()
@@ -423,21 +379,12 @@ fn blocks_of_instructions_and_back() {
         (0x100a, 0x100c, 1, Ended::Cut),
     ];
     assert_eq!(summary, expected);
-    let traps: Vec<_> = told.iter().filter(|told| matches!(told, Told::Trap(_))).collect();
-    assert_eq!(traps, [&Told::Trap(call), &Told::Trap(interrupt)]);
+    assert_eq!(record.traps(), [call, interrupt]);
     assert_eq!(told[0], Told::Privilege(Privilege::User));
     assert_eq!(told[2], Told::Access(Access { index: 1, ..load.unwrap() }));
 
     let mut again = Vec::new();
     let mut retirements = Retirements::new(|retired: &Retired| again.push(*retired));
-    for told in &told {
-        match told {
-            Told::Block(block) => retirements.block(block),
-            Told::Access(access) => retirements.access(access),
-            Told::Instruction(bits) => retirements.instructions(&[*bits]),
-            Told::Trap(trap) => retirements.trap(trap),
-            Told::Privilege(privilege) => retirements.privilege(*privilege),
-        }
-    }
+    told.iter().for_each(|told| told.tell(&mut retirements));
     assert_eq!(again, run);
 }

@@ -1,94 +1,23 @@
 //! Round trips of our own log: complete, cut off or damaged.
 
+use crate::support::{Record, Told};
 use tracewright_core::{Block, Class, Ended, Flow, Isa, Role};
 use tracewright_hart::log::own::{Error, Header, Reader, Writer};
 use tracewright_hart::log::{Kind, detect};
-use tracewright_hart::{Access, HartSink, Privilege, Trap};
+use tracewright_hart::{Access, Privilege, Trap};
 use tracewright_isa::riscv::{AccessKind, Xlen};
 use tracewright_testkit::Rng;
 
-/// A report to a sink.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
-    Block(Block),
-    Access(Access),
-    Instruction(u32),
-    Cycle(u64),
-    Trap(Trap),
-    Privilege(Privilege),
-    Context(u64),
-    Lost,
-}
-
-impl Told {
-    fn tell(&self, sink: &mut impl HartSink) {
-        match self {
-            Self::Block(block) => sink.block(block),
-            Self::Access(access) => sink.access(access),
-            Self::Instruction(bits) => sink.instructions(&[*bits]),
-            Self::Cycle(cycle) => sink.cycles(&[*cycle]),
-            Self::Trap(trap) => sink.trap(trap),
-            Self::Privilege(privilege) => sink.privilege(*privilege),
-            Self::Context(context) => sink.context(*context),
-            Self::Lost => sink.lost(),
-        }
-    }
-}
-
-/// Collects the instructions of a block, its accesses, its cycles, then the block, in whatever order they come.
-#[derive(Debug, Default)]
-struct All {
-    told: Vec<Told>,
-    bits: Vec<u32>,
-    accesses: Vec<Access>,
-    cycles: Vec<u64>,
-}
-
-impl All {
-    fn flush(&mut self) {
-        self.told.extend(self.bits.drain(..).map(Told::Instruction));
-        self.told.extend(self.accesses.drain(..).map(Told::Access));
-        self.told.extend(self.cycles.drain(..).map(Told::Cycle));
-    }
-}
-
-impl HartSink for All {
-    const ACCESSES: bool = true;
-    const INSTRUCTIONS: bool = true;
-    const CYCLES: bool = true;
-
-    fn block(&mut self, block: &Block) {
-        self.flush();
-        self.told.push(Told::Block(*block));
-    }
-
-    fn access(&mut self, access: &Access) {
-        self.accesses.push(*access);
-    }
-
-    fn instructions(&mut self, bits: &[u32]) {
-        self.bits.extend_from_slice(bits);
-    }
-
-    fn cycles(&mut self, cycles: &[u64]) {
-        self.cycles.extend_from_slice(cycles);
-    }
-
-    fn trap(&mut self, trap: &Trap) {
-        self.told.push(Told::Trap(*trap));
-    }
-
-    fn privilege(&mut self, privilege: Privilege) {
-        self.told.push(Told::Privilege(privilege));
-    }
-
-    fn context(&mut self, context: u64) {
-        self.told.push(Told::Context(context));
-    }
-
-    fn lost(&mut self) {
-        self.told.push(Told::Lost);
-    }
+/// Sorts the reports of each block, which may come in any order: instructions, accesses, cycles.
+fn sorted(Record(mut all): Record) -> Vec<Told> {
+    let kind = |told: &Told| match told {
+        Told::Instruction(_) => 1,
+        Told::Access(_) => 2,
+        Told::Cycle(_) => 3,
+        _ => 0,
+    };
+    all.split_mut(|told| kind(told) == 0).for_each(|of_block| of_block.sort_by_key(kind));
+    all
 }
 
 fn random_block(rng: &mut Rng, longest: u64) -> Block {
@@ -201,20 +130,19 @@ fn written<const ACCESSES: bool, const INSTRUCTIONS: bool, const CYCLES: bool>(r
 
 /// Reads a log. Returns its reports, and how reading ended.
 fn read(log: &[u8]) -> (Vec<Told>, Result<(), Error>) {
-    let mut all = All::default();
+    let mut all = Record::default();
     let result = Reader::new(log).and_then(|mut reader| {
         let result = reader.read(&mut all);
         // An error persists.
         assert_eq!(reader.read(&mut all).is_ok(), result.is_ok());
         result
     });
-    all.flush();
-    (all.told, result)
+    (sorted(all), result)
 }
 
 /// Returns the reports that a reader gives for a log with these contents.
 fn expected(run: &[Told], accesses: bool, instructions: bool, cycles: bool) -> Vec<Told> {
-    let mut all = All::default();
+    let mut all = Record::default();
     for told in run {
         match told {
             Told::Access(_) if !accesses => {}
@@ -223,8 +151,7 @@ fn expected(run: &[Told], accesses: bool, instructions: bool, cycles: bool) -> V
             _ => told.tell(&mut all),
         }
     }
-    all.flush();
-    all.told
+    sorted(all)
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::support;
 
 use std::path::{Path, PathBuf};
 
-use support::{Addresses, How, Ran, run};
+use support::{How, Lines, Ran, run};
 use tracewright_hart::Stop;
 use tracewright_testkit::riscv::{self, qemu};
 use tracewright_testkit::{Rng, Scratch, riscv::Program};
@@ -78,14 +78,14 @@ fn sample_programs_run_through_the_addresses_that_qemu_runs_through() {
         ("atomics", &[]),
     ] {
         let elf = programs().join("bin").join(format!("{name}.elf"));
-        let mut ours = Addresses::default();
+        let mut ours = Lines::default();
         run(&elf, &How { arguments, ..How::default() }, &mut ours);
         let mut count = 0;
         for (i, theirs) in qemu::program_counters(&elf, arguments).unwrap().enumerate() {
-            assert_eq!(ours.addresses.get(i).copied(), Some(theirs), "{name}: instruction {i}");
+            assert_eq!(ours.lines.get(i).map(|line| line.0), Some(theirs), "{name}: instruction {i}");
             count += 1;
         }
-        assert_eq!(ours.addresses.len(), count, "{name}");
+        assert_eq!(ours.lines.len(), count, "{name}");
         assert!(count > 10_000, "{name}: {count}");
     }
 }
@@ -103,15 +103,15 @@ fn random_programs_end_in_the_state_that_qemu_says() {
         let program = riscv::generate(&mut Rng::new(seed), &riscv::Options::default());
         let elf = folder.write(format!("{seed}.elf"), &program.elf());
         let theirs = qemu::run(&elf, &[], &[]).unwrap();
-        let mut addresses = Addresses::default();
-        let ours = run(&elf, &How::default(), &mut addresses);
+        let mut lines = Lines::default();
+        let ours = run(&elf, &How::default(), &mut lines);
         compare(seed, &program, &ours, &theirs);
         // For every tenth, compare the path too.
         if seed % 10 == 0 {
             let theirs: Vec<_> = qemu::program_counters(&elf, &[]).unwrap().collect();
-            let differs = addresses.addresses.iter().zip(&theirs).position(|(ours, theirs)| ours != theirs);
+            let differs = lines.lines.iter().zip(&theirs).position(|(ours, theirs)| ours.0 != *theirs);
             assert_eq!(differs, None, "seed {seed}");
-            assert_eq!(addresses.addresses.len(), theirs.len(), "seed {seed}");
+            assert_eq!(lines.lines.len(), theirs.len(), "seed {seed}");
         }
     }
 }

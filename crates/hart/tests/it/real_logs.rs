@@ -1,19 +1,16 @@
 //! Readers on logs that simulators wrote.
 
-use crate::support;
-
 use std::fs;
-use std::io::{BufReader, Read};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use support::How;
+use crate::support::{self, How, contents};
 use tracewright_core::{Block, Ended, Flow};
-use tracewright_hart::log::own::{Reader, Writer};
-use tracewright_hart::log::{Kind, csv, detect, qemu};
+use tracewright_hart::log::own::Writer;
+use tracewright_hart::log::{Kind, Reader, detect, own};
 use tracewright_hart::{Blocks, HartSink, Retired, Retirements, Stop, Trap};
 use tracewright_isa::riscv::{Xlen, decode};
-use tracewright_testkit::{Scratch, captures, skip};
+use tracewright_testkit::{Scratch, captures_for, skip};
 
 /// Counts reports, and whether the instructions explain where execution continued.
 #[derive(Debug)]
@@ -72,24 +69,17 @@ impl HartSink for Count {
 /// Each line is an instruction of a block, or a trap; nothing is missing between them.
 #[test]
 fn retirement_traces_in_csv() {
-    let folder = captures().map(|captures| captures.join("riscv/etrace/spike_pc_trace"));
-    let Some(folder) = folder.filter(|folder| folder.is_dir()) else {
-        return skip("retirement_traces_in_csv", "no shared captures");
-    };
+    const NAME: &str = "retirement_traces_in_csv";
+    let Some(folder) = captures_for(NAME, "riscv/etrace/spike_pc_trace") else { return };
     let (mut files, mut instructions, mut blocks, mut traps) = (0, 0, 0, 0);
     for file in fs::read_dir(folder).unwrap() {
         let path = file.unwrap().path();
-        let Some(text) = contents(&path) else {
-            return skip("retirement_traces_in_csv", "no xz");
-        };
-        assert_eq!(detect(&text[..text.len().min(4096)]), Some(Kind::Csv), "{path:?}");
-        let lines = text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).count() as u64 - 1;
-        let trap_lines = text
-            .split(|&byte| byte == b'\n')
-            .skip(1)
-            .filter(|line| line.split(|&byte| byte == b',').nth(4) == Some(b"1"))
-            .count() as u64;
-        let mut reader = csv::Reader::new(&text[..]);
+        let Some(text) = contents(NAME, &path) else { return };
+        assert_eq!(detect(&text.as_bytes()[..text.len().min(4096)]), Some(Kind::Csv), "{path:?}");
+        let lines = text.lines().filter(|line| !line.is_empty()).count() as u64 - 1;
+        let is_trap = |line: &&str| line.split(',').nth(4) == Some("1");
+        let trap_lines = text.lines().skip(1).filter(is_trap).count() as u64;
+        let mut reader = Reader::new(Kind::Csv, xlen(&path), text.as_bytes(), |_| None);
         let mut sink = Blocks::new(xlen(&path), Count::new(xlen(&path)));
         while let Some(retired) = reader.next().unwrap_or_else(|error| panic!("{path:?}: {error}")) {
             sink.take(&retired);
@@ -111,8 +101,8 @@ fn retirement_traces_in_csv() {
 }
 
 /// Our own log of a trace gives the same reports, and takes less than a byte per instruction.
-fn through_our_own_log(xlen: Xlen, text: &[u8]) {
-    let mut reader = csv::Reader::new(text);
+fn through_our_own_log(xlen: Xlen, text: &str) {
+    let mut reader = Reader::new(Kind::Csv, xlen, text.as_bytes(), |_| None);
     let mut blocks = Blocks::new(xlen, Writer::<_, true, true>::new(Vec::new(), xlen).unwrap());
     let mut expected = Vec::new();
     while let Some(retired) = reader.next().unwrap() {
@@ -122,13 +112,10 @@ fn through_our_own_log(xlen: Xlen, text: &[u8]) {
     let log = blocks.finish().finish().unwrap();
     let mut again = Vec::new();
     let mut retirements = Retirements::new(|retired: &Retired| again.push(without_next(retired)));
-    Reader::new(&log[..]).unwrap().read(&mut retirements).unwrap();
+    own::Reader::new(&log[..]).unwrap().read(&mut retirements).unwrap();
     assert!(again == expected);
-    assert!(lines_of(text) < 10_000 || log.len() < lines_of(text), "{} {}", log.len(), lines_of(text));
-}
-
-fn lines_of(text: &[u8]) -> usize {
-    text.iter().filter(|&&byte| byte == b'\n').count()
+    let lines = text.lines().count();
+    assert!(lines < 10_000 || log.len() < lines, "{} {lines}", log.len());
 }
 
 /// Removes what only one side has: the bits of an instruction that did not retire, and the address after it.
@@ -147,18 +134,6 @@ fn xlen(trace: &Path) -> Xlen {
         Ok(bytes) if bytes.get(4) == Some(&1) => Xlen::Rv32,
         _ => Xlen::Rv64,
     }
-}
-
-/// Returns the file, unpacked if necessary; `None` if that is impossible here.
-fn contents(path: &Path) -> Option<Vec<u8>> {
-    if path.extension().is_none_or(|extension| extension != "xz") {
-        return Some(fs::read(path).unwrap());
-    }
-    let mut xz = Command::new("xz").arg("-dc").arg(path).stdout(Stdio::piped()).spawn().ok()?;
-    let mut text = Vec::new();
-    BufReader::new(xz.stdout.take()?).read_to_end(&mut text).unwrap();
-    assert!(xz.wait().unwrap().success());
-    Some(text)
 }
 
 /// Loops, calls through pointers, recursion, a jump table and system calls, without any library.
@@ -218,7 +193,7 @@ fn qemu_runs_a_program() {
 
     assert_eq!(detect(&text[..4096]), Some(Kind::Qemu));
     let lines = text.split(|&byte| byte == b'\n').filter(|line| line.starts_with(b"Trace ")).count() as u64;
-    let mut reader = qemu::Reader::new(Xlen::Rv64, &text[..], |pc| code(&elf, pc));
+    let mut reader = Reader::new(Kind::Qemu, Xlen::Rv64, &text[..], |pc| code(&elf, pc));
     let mut blocks = Blocks::new(Xlen::Rv64, Count::new(Xlen::Rv64));
     let mut theirs = Vec::new();
     while let Some(retired) = reader.next().unwrap() {
@@ -252,7 +227,7 @@ fn on_our_hart(program: &Path) -> Vec<Retired> {
     let log = writer.finish().unwrap();
     let mut from_log = Vec::new();
     let mut retirements = Retirements::new(|retired: &Retired| from_log.push(*retired));
-    Reader::new(&log[..]).unwrap().read(&mut retirements).unwrap();
+    own::Reader::new(&log[..]).unwrap().read(&mut retirements).unwrap();
     assert!(from_log == direct);
 
     let mut from_blocks = Vec::new();

@@ -1,61 +1,13 @@
 //! Bare-metal programs retire what Spike retires.
 
-use crate::support;
-
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use support::Output;
-use tracewright_core::Block;
+use crate::support::{Line, Lines, Output, contents};
 use tracewright_hart::bare::{Bare, Options};
-use tracewright_hart::{Hart, HartSink, Privilege, Stop, Trap};
+use tracewright_hart::{Hart, HartSink, Stop};
 use tracewright_testkit::captures_for;
 
-/// A line of a trace: address, bits, privilege, and the cause of an exception or interrupt.
-type Line = (u64, u32, u8, Option<(u64, bool)>);
-
-/// The lines of retirements.
-#[derive(Default)]
-struct Lines {
-    lines: Vec<Line>,
-    bits: Vec<u32>,
-    privilege: u8,
-}
-
-impl HartSink for Lines {
-    const INSTRUCTIONS: bool = true;
-
-    fn instructions(&mut self, bits: &[u32]) {
-        self.bits.extend(bits);
-    }
-
-    fn block(&mut self, block: &Block) {
-        assert_eq!(self.bits.len(), block.count as usize, "{block:x?}");
-        let mut pc = block.start;
-        for bits in self.bits.drain(..) {
-            self.lines.push((pc, bits, self.privilege, None));
-            pc += if bits & 3 == 3 { 4 } else { 2 };
-        }
-        assert_eq!(pc, block.end, "{block:x?}");
-    }
-
-    fn trap(&mut self, trap: &Trap) {
-        self.lines.push((trap.pc, 0, self.privilege, Some((trap.cause, trap.interrupt))));
-    }
-
-    fn privilege(&mut self, privilege: Privilege) {
-        self.privilege = privilege as u8;
-    }
-}
-
-fn expected(path: &Path) -> Vec<Line> {
-    let text = match path.extension().and_then(|extension| extension.to_str()) {
-        Some("xz") => {
-            let output = Command::new("xz").arg("-dc").arg(path).output().expect("xz");
-            String::from_utf8(output.stdout).unwrap()
-        }
-        _ => std::fs::read_to_string(path).unwrap(),
-    };
+fn expected(text: &str) -> Vec<Line> {
     let hex = |field: &str| u64::from_str_radix(field, 16).unwrap();
     let line = |line: &str| {
         let fields: Vec<_> = line.split(',').collect();
@@ -65,15 +17,12 @@ fn expected(path: &Path) -> Vec<Line> {
     text.lines().skip(1).map(line).collect()
 }
 
-fn run(elf: &Path, options: &Options, limit: u64) -> (Vec<Line>, Stop, String) {
+fn run(elf: &Path, options: &Options, limit: u64, sink: &mut impl HartSink) -> (Stop, String) {
     let output = Output::default();
     let bytes = std::fs::read(elf).unwrap();
     let (core, machine) = Bare::new(&bytes, options, Box::new(output.clone())).unwrap();
-    let mut hart = Hart::new(core, machine);
-    let mut lines = Lines::default();
-    let stop = hart.run(limit, &mut lines);
-    let output = String::from_utf8_lossy(&output.bytes()).into_owned();
-    (lines.lines, stop, output)
+    let stop = Hart::new(core, machine).run(limit, sink);
+    (stop, String::from_utf8_lossy(&output.bytes()).into_owned())
 }
 
 #[test]
@@ -87,7 +36,8 @@ fn retirements_are_spikes() {
     let mut compared = 0;
     for path in paths {
         let name = path.file_name().unwrap().to_str().unwrap().split(".spike").next().unwrap();
-        let expected = expected(&path);
+        let Some(text) = contents("Spike", &path) else { return };
+        let expected = expected(&text);
         let (elf, arguments) = match name {
             "hello_world" => ("pk.riscv".into(), vec!["pk".into(), "hello_world.pk".into()]),
             name => (format!("{name}.riscv"), Vec::new()),
@@ -103,8 +53,9 @@ fn retirements_are_spikes() {
             entry: (name == "xrle").then_some(0x2001_0522),
             ..Options::default()
         };
-        let (lines, stop, output) =
-            run(&captures.join("riscv/elf").join(elf), &options, expected.len() as u64 + 10);
+        let (elf, mut lines) = (captures.join("riscv/elf").join(elf), Lines::default());
+        let (stop, output) = run(&elf, &options, expected.len() as u64 + 10, &mut lines);
+        let lines = lines.lines;
         let same =
             |(a, b): &(&Line, &Line)| (a.0, a.2, a.3) == (b.0, b.2, b.3) && (a.1 == b.1 || a.3.is_some());
         let equal = lines.iter().zip(&expected).take_while(same).count();
@@ -147,11 +98,7 @@ fn all_programs_run_to_their_end() {
         let pmp_regions = if name.starts_with("test_discon") { 0 } else { 16 };
         let host_files = elf.parent().map(Path::to_path_buf);
         let options = Options { arguments, more_memory, pmp_regions, host_files, ..Options::default() };
-        let output = Output::default();
-        let (core, machine) =
-            Bare::new(&std::fs::read(elf).unwrap(), &options, Box::new(output.clone())).unwrap();
-        let stop = Hart::new(core, machine).run(60_000_000, &mut ());
-        let output = String::from_utf8_lossy(&output.bytes()).into_owned();
+        let (stop, output) = run(&elf, &options, 60_000_000, &mut ());
         assert_eq!(stop, Stop::Exit { status: 0 }, "{name}: {output}");
         assert!(name != "hello_world.pk" || output.contains("Hello world!"), "{output}");
         count += 1;

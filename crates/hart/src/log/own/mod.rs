@@ -16,6 +16,9 @@ mod writer;
 
 use std::{error, fmt, io};
 
+use tracewright_core::{Ended, Flow, Isa, Role};
+use tracewright_isa::riscv::AccessKind;
+
 pub use reader::{Header, Reader};
 pub use writer::Writer;
 
@@ -96,4 +99,18 @@ mod code {
     pub const LOST: u8 = 0xc6;
     /// Privilege from here on, in the lowest two bits.
     pub const PRIVILEGE: u8 = 0xc8;
+}
+
+// Values by their numbers in a log.
+const FLOWS: [Flow; 7] =
+    [Flow::Next, Flow::Direct, Flow::Indirect, Flow::Isb, Flow::Wait, Flow::TransactionStart, Flow::Pair];
+const ROLES: [Role; 6] =
+    [Role::Jump, Role::Call, Role::Return, Role::ExceptionReturn, Role::LoopEnd, Role::Swap];
+const ENDS: [Ended; 4] = [Ended::Taken, Ended::NotTaken, Ended::Through, Ended::Cut];
+const ISAS: [Isa; 5] = [Isa::Rv32, Isa::Rv64, Isa::A64, Isa::A32, Isa::T32];
+const KINDS: [AccessKind; 3] = [AccessKind::Load, AccessKind::Store, AccessKind::Amo];
+
+/// Returns the number of a value, which is in the table.
+fn number<T: PartialEq>(table: &[T], value: &T) -> u8 {
+    table.iter().position(|known| known == value).unwrap_or_default() as u8
 }

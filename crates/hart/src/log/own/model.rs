@@ -275,8 +275,7 @@ impl Model {
     /// Writes an access of slot `at`.
     #[inline]
     pub fn put_access(&mut self, to: &mut Vec<u8>, at: usize, access: &Access) {
-        let slot = &mut self.slots[at];
-        put(slot, &mut self.values, to, access);
+        put(&mut self.slots[at], &mut self.values, to, access);
         self.address = access.address;
     }
 

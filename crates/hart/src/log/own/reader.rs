@@ -1,13 +1,13 @@
 use std::io::{self, Read};
 use std::mem;
 
-use tracewright_core::{Block, Class, Ended, Flow, Isa, Role};
-use tracewright_isa::riscv::{AccessKind, Xlen};
+use tracewright_core::{Block, Class, Isa};
+use tracewright_isa::riscv::Xlen;
 
 use super::bytes::{Cursor, unzigzag};
 use super::chunk::{HEAD, Head, LARGEST};
 use super::model::{MOST, Model, Slot};
-use super::{Error, MAGIC, VERSION, code};
+use super::{ENDS, Error, FLOWS, ISAS, KINDS, MAGIC, ROLES, VERSION, code};
 use crate::{HartSink, Privilege, Trap};
 
 /// Contents of a log.
@@ -284,39 +284,10 @@ impl<R: Read> Reader<R> {
         let last_len = data.byte()?;
         let class = data.byte()?;
         let how = data.byte()?;
-        let flow = match class & 7 {
-            0 => Flow::Next,
-            1 => Flow::Direct,
-            2 => Flow::Indirect,
-            3 => Flow::Isb,
-            4 => Flow::Wait,
-            5 => Flow::TransactionStart,
-            6 => Flow::Pair,
-            _ => return None,
-        };
-        let role = match class >> 3 & 7 {
-            0 => Role::Jump,
-            1 => Role::Call,
-            2 => Role::Return,
-            3 => Role::ExceptionReturn,
-            4 => Role::LoopEnd,
-            5 => Role::Swap,
-            _ => return None,
-        };
-        let ended = match how & 3 {
-            0 => Ended::Taken,
-            1 => Ended::NotTaken,
-            2 => Ended::Through,
-            _ => Ended::Cut,
-        };
-        let isa = match how >> 2 {
-            0 => Isa::Rv32,
-            1 => Isa::Rv64,
-            2 => Isa::A64,
-            3 => Isa::A32,
-            4 => Isa::T32,
-            _ => return None,
-        };
+        let flow = *FLOWS.get(usize::from(class & 7))?;
+        let role = *ROLES.get(usize::from(class >> 3 & 7))?;
+        let ended = ENDS[usize::from(how & 3)];
+        let isa = *ISAS.get(usize::from(how >> 2))?;
         let class = Class { flow, role, conditional: class >> 6 & 1 != 0 };
         // Instructions have two or four bytes. A longer block would take long to walk, for nothing.
         let len =
@@ -354,12 +325,7 @@ impl<R: Read> Reader<R> {
         let mut index = 0_u32;
         for _ in 0..count {
             index = index.wrapping_add(data.small()?);
-            let kind = match data.byte()? {
-                0 => AccessKind::Load,
-                1 => AccessKind::Store,
-                2 => AccessKind::Amo,
-                _ => return None,
-            };
+            let kind = *KINDS.get(usize::from(data.byte()?))?;
             to.push(Slot::new(index, kind, data.byte()?, self.model.address));
         }
         Some(())

@@ -1,13 +1,13 @@
 use std::io::{self, Write};
 use std::mem;
 
-use tracewright_core::{Block, Ended, Flow, Isa, Role};
-use tracewright_isa::riscv::{AccessKind, Xlen};
+use tracewright_core::Block;
+use tracewright_isa::riscv::Xlen;
 
 use super::bytes::{put_fixed, put_varint, zigzag};
 use super::chunk::Head;
 use super::model::{MOST, Model, NONE, Slot};
-use super::{MAGIC, VERSION, code};
+use super::{ENDS, FLOWS, ISAS, KINDS, MAGIC, ROLES, VERSION, code, number};
 use crate::{Access, HartSink, Privilege, Trap};
 
 /// Size in bytes at which a chunk is written. The number of blocks follows.
@@ -204,38 +204,10 @@ impl<W: Write, const ACCESSES: bool, const INSTRUCTIONS: bool, const CYCLES: boo
         put_varint(&mut self.data, zigzag(block.start.wrapping_sub(self.model.end)));
         put_varint(&mut self.data, block.end.wrapping_sub(block.start));
         put_varint(&mut self.data, u64::from(block.count));
-        let flow = match block.class.flow {
-            Flow::Next => 0,
-            Flow::Direct => 1,
-            Flow::Indirect => 2,
-            Flow::Isb => 3,
-            Flow::Wait => 4,
-            Flow::TransactionStart => 5,
-            Flow::Pair => 6,
-        };
-        let role = match block.class.role {
-            Role::Jump => 0,
-            Role::Call => 1,
-            Role::Return => 2,
-            Role::ExceptionReturn => 3,
-            Role::LoopEnd => 4,
-            Role::Swap => 5,
-        };
-        let ended = match block.ended {
-            Ended::Taken => 0,
-            Ended::NotTaken => 1,
-            Ended::Through => 2,
-            Ended::Cut => 3,
-        };
-        let isa = match block.isa {
-            Isa::Rv32 => 0,
-            Isa::Rv64 => 1,
-            Isa::A64 => 2,
-            Isa::A32 => 3,
-            Isa::T32 => 4,
-        };
+        let (flow, role) = (number(&FLOWS, &block.class.flow), number(&ROLES, &block.class.role));
         let class = flow | role << 3 | u8::from(block.class.conditional) << 6;
-        self.data.extend_from_slice(&[block.last_len, class, ended | isa << 2]);
+        let how = number(&ENDS, &block.ended) | number(&ISAS, &block.isa) << 2;
+        self.data.extend_from_slice(&[block.last_len, class, how]);
     }
 
     fn put_bits(&mut self) {
@@ -262,12 +234,7 @@ impl<W: Write, const ACCESSES: bool, const INSTRUCTIONS: bool, const CYCLES: boo
         for access in &self.accesses {
             put_varint(&mut self.data, u64::from(access.index.wrapping_sub(last)));
             last = access.index;
-            let kind = match access.kind {
-                AccessKind::Load => 0,
-                AccessKind::Store => 1,
-                AccessKind::Amo => 2,
-            };
-            self.data.extend_from_slice(&[kind, access.size]);
+            self.data.extend_from_slice(&[number(&KINDS, &access.kind), access.size]);
         }
     }
 

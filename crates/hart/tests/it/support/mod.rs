@@ -7,9 +7,11 @@ use std::io::{self, Cursor, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use tracewright_core::Block;
+use tracewright_core::{Block, DataAccess};
+use tracewright_hart::bare::{self, Bare};
 use tracewright_hart::linux::{Linux, Options, Streams};
-use tracewright_hart::{Hart, HartSink, Stop, Trap};
+use tracewright_hart::{Access, Hart, HartSink, Privilege, Stop, Trap};
+use tracewright_testkit::unpacked;
 
 /// Collects output.
 #[derive(Clone, Default)]
@@ -47,6 +49,29 @@ pub struct How<'a> {
     pub folder: Option<&'a Path>,
 }
 
+/// Address of a bare machine's memory.
+pub const RAM: u64 = 0x8000_0000;
+
+/// Returns instructions as bytes.
+pub fn bytes(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// Loads a program into a bare machine, and `x` into its registers from x5 on. Its output is discarded.
+pub fn bare(elf: &[u8], options: &bare::Options, x: &[u64]) -> Hart<Bare> {
+    let (mut core, machine) = Bare::new(elf, options, Box::new(io::sink())).unwrap();
+    core.x[5..5 + x.len()].copy_from_slice(x);
+    Hart::new(core, machine)
+}
+
+/// Returns the text of a file, unpacked if necessary; `None` if that is impossible here.
+pub fn contents(test: &str, path: &Path) -> Option<String> {
+    match path.extension().is_some_and(|extension| extension == "xz") {
+        true => unpacked(test, path),
+        false => Some(std::fs::read_to_string(path).unwrap()),
+    }
+}
+
 /// Runs a Linux program.
 pub fn run(elf: &Path, how: &How<'_>, sink: &mut impl HartSink) -> Ran {
     let output = Output::default();
@@ -71,14 +96,18 @@ pub fn run(elf: &Path, how: &How<'_>, sink: &mut impl HartSink) -> Ran {
     Ran { output: output.bytes(), stop }
 }
 
-/// Collects the addresses of all executed instructions, including system calls.
+/// A retired instruction or a trap: address, bits, privilege, and the cause of an exception or interrupt.
+pub type Line = (u64, u32, u8, Option<(u64, bool)>);
+
+/// Collects all executed instructions, including system calls.
 #[derive(Default)]
-pub struct Addresses {
-    pub addresses: Vec<u64>,
+pub struct Lines {
+    pub lines: Vec<Line>,
     bits: Vec<u32>,
+    privilege: u8,
 }
 
-impl HartSink for Addresses {
+impl HartSink for Lines {
     const INSTRUCTIONS: bool = true;
 
     fn instructions(&mut self, bits: &[u32]) {
@@ -86,15 +115,104 @@ impl HartSink for Addresses {
     }
 
     fn block(&mut self, block: &Block) {
+        assert_eq!(self.bits.len(), block.count as usize, "{block:x?}");
         let mut pc = block.start;
         for bits in self.bits.drain(..) {
-            self.addresses.push(pc);
+            self.lines.push((pc, bits, self.privilege, None));
             pc += if bits & 3 == 3 { 4 } else { 2 };
         }
         assert_eq!(pc, block.end, "{block:x?}");
     }
 
     fn trap(&mut self, trap: &Trap) {
-        self.addresses.push(trap.pc);
+        self.lines.push((trap.pc, 0, self.privilege, Some((trap.cause, trap.interrupt))));
+    }
+
+    fn privilege(&mut self, privilege: Privilege) {
+        self.privilege = privilege as u8;
+    }
+}
+
+/// A report to a sink.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    Block(Block),
+    Access(Access),
+    Data(u64, DataAccess),
+    Instruction(u32),
+    Cycle(u64),
+    Trap(Trap),
+    Privilege(Privilege),
+    Context(u64),
+    Lost,
+}
+
+impl Told {
+    pub fn tell(&self, sink: &mut impl HartSink) {
+        match self {
+            Self::Block(block) => sink.block(block),
+            Self::Access(access) => sink.access(access),
+            Self::Data(pc, access) => sink.data(*pc, access),
+            Self::Instruction(bits) => sink.instructions(&[*bits]),
+            Self::Cycle(cycle) => sink.cycles(&[*cycle]),
+            Self::Trap(trap) => sink.trap(trap),
+            Self::Privilege(privilege) => sink.privilege(*privilege),
+            Self::Context(context) => sink.context(*context),
+            Self::Lost => sink.lost(),
+        }
+    }
+}
+
+/// Collects all reports.
+#[derive(Debug, Default)]
+pub struct Record(pub Vec<Told>);
+
+impl Record {
+    pub fn traps(&self) -> Vec<Trap> {
+        let trap = |told: &Told| if let Told::Trap(trap) = told { Some(*trap) } else { None };
+        self.0.iter().filter_map(trap).collect()
+    }
+}
+
+impl HartSink for Record {
+    const ACCESSES: bool = true;
+    const DATA: bool = true;
+    const INSTRUCTIONS: bool = true;
+    const CYCLES: bool = true;
+
+    fn block(&mut self, block: &Block) {
+        self.0.push(Told::Block(*block));
+    }
+
+    fn access(&mut self, access: &Access) {
+        self.0.push(Told::Access(*access));
+    }
+
+    fn data(&mut self, pc: u64, access: &DataAccess) {
+        self.0.push(Told::Data(pc, *access));
+    }
+
+    fn instructions(&mut self, bits: &[u32]) {
+        self.0.extend(bits.iter().copied().map(Told::Instruction));
+    }
+
+    fn cycles(&mut self, cycles: &[u64]) {
+        self.0.extend(cycles.iter().copied().map(Told::Cycle));
+    }
+
+    fn trap(&mut self, trap: &Trap) {
+        self.0.push(Told::Trap(*trap));
+    }
+
+    fn lost(&mut self) {
+        self.0.push(Told::Lost);
+    }
+
+    fn privilege(&mut self, privilege: Privilege) {
+        self.0.push(Told::Privilege(privilege));
+    }
+
+    fn context(&mut self, context: u64) {
+        self.0.push(Told::Context(context));
     }
 }
