@@ -47,8 +47,8 @@ fn packets_of_the_reference_model() {
 fn packets_of_the_c_codec() {
     let Some(captures) = captures_for("packets_of_the_c_codec", "") else { return };
     let mut packets = 0;
-    for mix in mixes(&captures) {
-        let place = format!("{}.{}", mix.program, mix.mix);
+    for (mix, options) in mixes(&captures) {
+        let place = format!("{}.{}", mix.program, mix.set);
         let mut parsed = Vec::new();
         let mut parser = Parser::new(smi(&mix.params));
         let mut sink = |offset: u64, bytes: &[u8], message: &Message| match message.content {
@@ -67,7 +67,7 @@ fn packets_of_the_c_codec() {
         let expected = c_codec(&csv, &mix.params);
         for (i, ((_, parsed), expected)) in parsed.iter().zip(&expected).enumerate() {
             match (expected, parsed) {
-                (None, Packet::Support(support)) => assert_eq!(support.ioptions, mix.options, "{place}"),
+                (None, Packet::Support(support)) => assert_eq!(support.ioptions, options, "{place}"),
                 (expected, parsed) => assert_eq!(Some(*parsed), *expected, "{place} packet {i}"),
             }
         }
