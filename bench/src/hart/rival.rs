@@ -1,8 +1,9 @@
 //! QEMU's user mode: alone, and with a log.
 
+use std::io;
 use std::time::{Duration, Instant};
 
-use tracewright_testkit::riscv::qemu;
+use tracewright_testkit::qemu::{self, Guest};
 
 use super::program::{Outcome, Program, Ran, Size};
 use super::sinks::Counters;
@@ -14,13 +15,13 @@ pub const REGISTERS: &str = "exec,cpu,nochain";
 
 /// Whether it is here; if not, says so.
 pub fn available() -> bool {
-    qemu::available("the hart beside QEMU")
+    Guest::Riscv64.available("the hart beside QEMU")
 }
 
 /// Runs a program without a log.
 pub fn run(program: &Program, size: Size) -> Result<Ran, String> {
     let start = Instant::now();
-    let outcome = qemu::run(&program.elf(), &arguments(program, size), &[]).map_err(failed)?;
+    let outcome = with(program, size, |qemu| qemu.run(&[]))?;
     let time = start.elapsed();
     Ok(Ran { time, outcome: Outcome { status: outcome.status.code(), output: outcome.stdout } })
 }
@@ -29,7 +30,7 @@ pub fn run(program: &Program, size: Size) -> Result<Ran, String> {
 pub fn log(program: &Program, size: Size) -> Result<(Duration, Counters), String> {
     let start = Instant::now();
     let mut counters = Counters::default();
-    let mut log = qemu::program_counters(&program.elf(), &arguments(program, size)).map_err(failed)?;
+    let mut log = with(program, size, qemu::Program::program_counters)?;
     log.by_ref().for_each(|pc| counters.add(pc));
     let status = log.status().map_err(failed)?;
     if !status.success() {
@@ -41,16 +42,22 @@ pub fn log(program: &Program, size: Size) -> Result<(Duration, Counters), String
 /// Runs it with a log that goes to `/dev/null`: the most that QEMU can do, with no reader to wait for.
 pub fn unread(program: &Program, size: Size, log: &str) -> Result<Duration, String> {
     let start = Instant::now();
-    let status = qemu::log_to_nowhere(&program.elf(), &arguments(program, size), log).map_err(failed)?;
+    let status = with(program, size, |qemu| qemu.log_to_nowhere(log))?;
     let time = start.elapsed();
     if status.success() { Ok(time) } else { Err(format!("QEMU with the log {log}: {status}")) }
 }
 
-fn arguments(program: &Program, size: Size) -> Vec<&'static str> {
-    program.argument(size).into_iter().collect()
+/// Does something with a program under QEMU.
+fn with<T>(
+    program: &Program,
+    size: Size,
+    act: impl FnOnce(&qemu::Program<'_>) -> io::Result<T>,
+) -> Result<T, String> {
+    let arguments: Vec<_> = program.argument(size).into_iter().collect();
+    act(&qemu::Program::new(Guest::Riscv64, &program.elf(), &arguments)).map_err(failed)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "as map_err wants it")]
-fn failed(error: std::io::Error) -> String {
+fn failed(error: io::Error) -> String {
     format!("QEMU: {error}")
 }

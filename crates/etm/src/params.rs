@@ -50,6 +50,13 @@ pub struct Params {
     pub(crate) return_stack: bool,
     /// TRCCONFIGR.CCI.
     pub(crate) cycle_counting: bool,
+    /// TRCCONFIGR.BB: the targets of all taken branches are traced.
+    pub(crate) branch_broadcast: bool,
+    /// TRCCONFIGR.TS.
+    pub(crate) timestamps: bool,
+    /// TRCCONFIGR.CID and VMID, as far as there are such IDs.
+    pub(crate) context_ids: bool,
+    pub(crate) vmids: bool,
     /// TRCCONFIGR.INSTP0: loads, stores are P0 elements.
     pub(crate) loads_stores_p0: u8,
     /// TRCIDR2.WFXMODE: WFI and WFE are P0 elements.
@@ -126,6 +133,7 @@ impl Params {
         };
 
         let is_ete = r.protocol == Protocol::Ete;
+        let on = |bit| field(r.trcconfigr, bit, bit) == 1;
         // COMMOPT has a meaning only if cycle counting exists.
         let commopt = field(r.trcidr0, 29, 29) & field(r.trcidr0, 7, 7);
         Ok(Self {
@@ -135,8 +143,12 @@ impl Params {
             cycle_counts_commit: commopt == 0,
             max_spec: r.trcidr8,
             cycle_mask: (1 << (field(r.trcidr2, 28, 25) + 12)) - 1,
-            return_stack: field(r.trcconfigr, 12, 12) == 1,
-            cycle_counting: field(r.trcconfigr, 4, 4) == 1,
+            return_stack: on(12),
+            cycle_counting: on(4),
+            branch_broadcast: on(3),
+            timestamps: on(11),
+            context_ids: on(6) && context_id_bytes != 0,
+            vmids: on(7) && vmid_bytes != 0,
             loads_stores_p0: field(r.trcconfigr, 2, 1) as u8,
             waits_are_p0: version >= 0x43 && field(r.trcidr2, 31, 31) == 1,
             transaction_start_is_p0: is_ete && field(r.trcidr0, 30, 30) == 0,

@@ -3,27 +3,25 @@
 //! Addresses wrap at 2^32.
 
 use tracewright_core::Flow::{Indirect, Isb, Wait};
+use tracewright_core::Isa;
 use tracewright_core::Role::{Call, ExceptionReturn, Jump, Return};
-use tracewright_core::{Flow, Isa, Role};
 
 use crate::Instruction;
-use crate::table::{Row, Table, next, signed};
+use crate::table::{Table, direct, other, signed};
 
 /// Decodes the instruction `word` at `address`.
 #[inline]
 pub fn decode(address: u64, word: u32) -> Instruction {
     let condition = word >> 28;
     let table = if condition == 0b1111 { &UNCONDITIONAL } else { &CONDITIONAL };
-    let mut instruction = match table.find(word) {
-        Some(row) => row.instruction(4, address, word),
-        None => next(4, Isa::A32),
-    };
+    let mut instruction = table.decode(4, address, word);
     instruction.class.conditional = condition < 0b1110;
     instruction
 }
 
 /// Instructions with a condition in bits 31:28, in the order of the specification's index.
 pub(crate) static CONDITIONAL: Table = Table::new(
+    Isa::A32,
     &[
         // Data-processing (register, immediate shift), with PC for Rd. Comparisons have no Rd. Forms that shift by a
         // register are left out: they must not use PC.
@@ -56,8 +54,8 @@ pub(crate) static CONDITIONAL: Table = Table::new(
         other("LDMIA SP!", (0x0fff_a000, 0x08bd_8000), Indirect, Return),
         other("LDM, LDMDA, LDMDB, LDMIB", (0x0e50_8000, 0x0810_8000), Indirect, Jump),
         // Branch (immediate)
-        Row::direct("B", (0x0f00_0000, 0x0a00_0000), Jump, imm24, Isa::A32),
-        Row::direct("BL", (0x0f00_0000, 0x0b00_0000), Call, imm24, Isa::A32),
+        direct("B", (0x0f00_0000, 0x0a00_0000), Jump, imm24),
+        direct("BL", (0x0f00_0000, 0x0b00_0000), Call, imm24),
         // System register move: the barrier of Armv6, deprecated.
         other("MCR p15, 0, Rt, c7, c5, 4 (CP15ISB)", (0x0fff_0fff, 0x0e07_0f95), Isb, Jump),
     ],
@@ -66,17 +64,14 @@ pub(crate) static CONDITIONAL: Table = Table::new(
 
 /// Instructions with 1111 in bits 31:28.
 pub(crate) static UNCONDITIONAL: Table = Table::new(
+    Isa::A32,
     &[
         other("ISB", (0xfff0_00f0, 0xf570_0060), Isb, Jump),
         other("RFE, RFEDA, RFEDB, RFEIB", (0xfe50_0000, 0xf810_0000), Indirect, ExceptionReturn),
-        Row::direct("BLX (immediate)", (0xfe00_0000, 0xfa00_0000), Call, imm24_h, Isa::T32),
+        direct("BLX (immediate)", (0xfe00_0000, 0xfa00_0000), Call, imm24_h).to(Isa::T32),
     ],
     20,
 );
-
-const fn other(name: &str, pattern: (u32, u32), flow: Flow, role: Role) -> Row {
-    Row::other(name, pattern, flow, role, Isa::A32)
-}
 
 fn imm24(address: u64, word: u32) -> u64 {
     address.wrapping_add(8).wrapping_add(signed(word, 24) << 2) & 0xffff_ffff

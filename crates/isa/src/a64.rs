@@ -1,21 +1,16 @@
 //! A64: Armv8-A and Armv9-A, AArch64 state.
 
 use tracewright_core::Flow::{Indirect, Isb, TransactionStart, Wait};
+use tracewright_core::Isa;
 use tracewright_core::Role::{Call, ExceptionReturn, Jump, Return};
-use tracewright_core::{Flow, Isa, Role};
 
 use crate::Instruction;
-use crate::table::{Row, Table, Target, bits, next, signed};
+use crate::table::{Table, bits, direct, next, other, signed};
 
 /// Decodes the instruction `word` at `address`.
 #[inline]
 pub fn decode(address: u64, word: u32) -> Instruction {
-    if may_end_block(word)
-        && let Some(row) = TABLE.find(word)
-    {
-        return row.instruction(4, address, word);
-    }
-    next(4, Isa::A64)
+    if may_end_block(word) { TABLE.decode(4, address, word) } else { next(4, Isa::A64) }
 }
 
 /// Returns whether `word` may end a block. If false, it certainly does not. A fast filter to find the end of a block:
@@ -30,16 +25,17 @@ pub const fn may_end_block(word: u32) -> bool {
 
 /// Instructions in the order of the specification's index.
 pub(crate) static TABLE: Table = Table::new(
+    Isa::A64,
     &[
         // Compare and branch (FEAT_CMPBR). Conditions 100 and 101 are not allocated, hence two rows each.
-        direct("CB<cc> (register)", (0x7f80_c000, 0x7400_0000), Jump, imm9).conditional(),
-        direct("CB<cc> (register)", (0x7fc0_c000, 0x74c0_0000), Jump, imm9).conditional(),
-        direct("CBB<cc>, CBH<cc>", (0xff80_8000, 0x7400_8000), Jump, imm9).conditional(),
-        direct("CBB<cc>, CBH<cc>", (0xffc0_8000, 0x74c0_8000), Jump, imm9).conditional(),
-        direct("CB<cc> (immediate)", (0x7f80_4000, 0x7500_0000), Jump, imm9).conditional(),
-        direct("CB<cc> (immediate)", (0x7fc0_4000, 0x75c0_0000), Jump, imm9).conditional(),
+        direct("CB<cc> (register)", (0x7f80_c000, 0x7400_0000), Jump, imm::<9>).conditional(),
+        direct("CB<cc> (register)", (0x7fc0_c000, 0x74c0_0000), Jump, imm::<9>).conditional(),
+        direct("CBB<cc>, CBH<cc>", (0xff80_8000, 0x7400_8000), Jump, imm::<9>).conditional(),
+        direct("CBB<cc>, CBH<cc>", (0xffc0_8000, 0x74c0_8000), Jump, imm::<9>).conditional(),
+        direct("CB<cc> (immediate)", (0x7f80_4000, 0x7500_0000), Jump, imm::<9>).conditional(),
+        direct("CB<cc> (immediate)", (0x7fc0_4000, 0x75c0_0000), Jump, imm::<9>).conditional(),
         // Conditional branch (immediate)
-        direct("B.cond, BC.cond", (0xff00_0000, 0x5400_0000), Jump, imm19).conditional(),
+        direct("B.cond, BC.cond", (0xff00_0000, 0x5400_0000), Jump, imm::<19>).conditional(),
         // Miscellaneous branch (immediate). The immediate is where LR was signed, not a target.
         other("RETAASPPC, RETABSPPC", (0xffc0_001f, 0x5500_001f), Indirect, Return),
         // System instructions with register argument
@@ -67,31 +63,16 @@ pub(crate) static TABLE: Table = Table::new(
         direct("B", (0xfc00_0000, 0x1400_0000), Jump, imm26),
         direct("BL", (0xfc00_0000, 0x9400_0000), Call, imm26),
         // Compare and branch (immediate)
-        direct("CBZ, CBNZ", (0x7e00_0000, 0x3400_0000), Jump, imm19).conditional(),
+        direct("CBZ, CBNZ", (0x7e00_0000, 0x3400_0000), Jump, imm::<19>).conditional(),
         // Test and branch (immediate)
-        direct("TBZ, TBNZ", (0x7e00_0000, 0x3600_0000), Jump, imm14).conditional(),
+        direct("TBZ, TBNZ", (0x7e00_0000, 0x3600_0000), Jump, imm::<14>).conditional(),
     ],
     24,
 );
 
-const fn direct(name: &str, pattern: (u32, u32), role: Role, target: Target) -> Row {
-    Row::direct(name, pattern, role, target, Isa::A64)
-}
-
-const fn other(name: &str, pattern: (u32, u32), flow: Flow, role: Role) -> Row {
-    Row::other(name, pattern, flow, role, Isa::A64)
-}
-
-fn imm9(address: u64, word: u32) -> u64 {
-    address.wrapping_add(signed(bits(word, 5, 9), 9) << 2)
-}
-
-fn imm14(address: u64, word: u32) -> u64 {
-    address.wrapping_add(signed(bits(word, 5, 14), 14) << 2)
-}
-
-fn imm19(address: u64, word: u32) -> u64 {
-    address.wrapping_add(signed(bits(word, 5, 19), 19) << 2)
+/// Returns the target at the offset in `BITS` bits from bit 5 on.
+fn imm<const BITS: u32>(address: u64, word: u32) -> u64 {
+    address.wrapping_add(signed(bits(word, 5, BITS), BITS) << 2)
 }
 
 fn imm26(address: u64, word: u32) -> u64 {

@@ -57,7 +57,7 @@
 //!
 //! * `a64`, `a32`, `t32`: a table each, in spec order; `table`: rows and their index; `it`: IT blocks; `memory`: which
 //!   instructions may access it.
-//! * `riscv`: `op`, `decode`, `compressed`, `class` (flow, E-Trace's types, memory), `text`, `name`, `csr`.
+//! * `riscv`: `op`, `decode`, `compressed`, `class` (flow, E-Trace's types, memory), `text`, `csr`, `cause`.
 #![no_std]
 
 pub mod a32;

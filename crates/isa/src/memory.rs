@@ -85,71 +85,53 @@ mod tests {
 
     #[test]
     fn instructions_that_access_memory() {
-        let a64 = [
-            (0xf940_0020_u32, true), // ldr x0, [x1]
-            (0xa9bf_7bfd, true),     // stp x29, x30, [sp, #-16]!
-            (0xc85f_7c20, true),     // ldxr x0, [x1]
-            (0x4c40_7000, true),     // ld1 {v0.16b}, [x0]
-            (0x5800_0040, true),     // ldr x0, .+8
-            (0xd50b_7420, true),     // dc zva, x0
-            (0xf8e0_0020, true),     // ldaddal x0, x0, [x1]
-            (0x9100_0421, false),    // add x1, x1, #1
-            (0x1e60_2820, false),    // fadd d0, d1, d0
-            (0xd503_201f, false),    // nop
-            (0xd65f_03c0, false),    // ret
+        // The first halfword of T32 is the lower one.
+        let lines: [(Isa, u32, bool); 42] = [
+            (Isa::A64, 0xf940_0020, true),   // ldr x0, [x1]
+            (Isa::A64, 0xa9bf_7bfd, true),   // stp x29, x30, [sp, #-16]!
+            (Isa::A64, 0xc85f_7c20, true),   // ldxr x0, [x1]
+            (Isa::A64, 0x4c40_7000, true),   // ld1 {v0.16b}, [x0]
+            (Isa::A64, 0x5800_0040, true),   // ldr x0, .+8
+            (Isa::A64, 0xd50b_7420, true),   // dc zva, x0
+            (Isa::A64, 0xf8e0_0020, true),   // ldaddal x0, x0, [x1]
+            (Isa::A64, 0x9100_0421, false),  // add x1, x1, #1
+            (Isa::A64, 0x1e60_2820, false),  // fadd d0, d1, d0
+            (Isa::A64, 0xd503_201f, false),  // nop
+            (Isa::A64, 0xd65f_03c0, false),  // ret
+            (Isa::A32, 0xe591_0000, true),   // ldr r0, [r1]
+            (Isa::A32, 0xe791_0002, true),   // ldr r0, [r1, r2]
+            (Isa::A32, 0xe1d1_00b0, true),   // ldrh r0, [r1]
+            (Isa::A32, 0xe191_0f9f, true),   // ldrex r0, [r1]
+            (Isa::A32, 0xe92d_4010, true),   // push {r4, lr}
+            (Isa::A32, 0xed90_0b00, true),   // vldr d0, [r0]
+            (Isa::A32, 0xf421_070f, true),   // vld1.8 {d0}, [r1]
+            (Isa::A32, 0xe081_0002, false),  // add r0, r1, r2
+            (Isa::A32, 0xe000_0291, false),  // mul r0, r1, r2
+            (Isa::A32, 0xe6ef_0071, false),  // uxtb r0, r1
+            (Isa::A32, 0xe12f_ff1e, false),  // bx lr
+            (Isa::T32, 0x6808, true),        // ldr r0, [r1]
+            (Isa::T32, 0xb510, true),        // push {r4, lr}
+            (Isa::T32, 0xbd10, true),        // pop {r4, pc}
+            (Isa::T32, 0xc80f, true),        // ldm r0!, {r0-r3}
+            (Isa::T32, 0x81f0_e8bd, true),   // pop.w {...}
+            (Isa::T32, 0xf000_e8df, true),   // tbb [pc, r0]
+            (Isa::T32, 0x0b00_ed90, true),   // vldr d0, [r0]
+            (Isa::T32, 0x1c48, false),       // adds r0, r1, #1
+            (Isa::T32, 0xbf00, false),       // nop
+            (Isa::T32, 0x0100_f04f, false),  // mov.w r1, #0
+            (Isa::T32, 0xf8fc_f000, false),  // bl
+            (Isa::Rv64, 0x0005_3503, true),  // ld a0, 0(a0)
+            (Isa::Rv64, 0x00a5_3023, true),  // sd a0, 0(a0)
+            (Isa::Rv64, 0x00b5_252f, true),  // amoadd.w a0, a1, (a0)
+            (Isa::Rv64, 0x6108, true),       // c.ld a0, 0(a0)
+            (Isa::Rv64, 0x6502, true),       // c.ldsp a0, 0(sp)
+            (Isa::Rv64, 0x0001, false),      // c.nop
+            (Isa::Rv64, 0x8082, false),      // ret
+            (Isa::Rv64, 0x0015_0513, false), // addi a0, a0, 1
+            (Isa::Rv64, 0x0000_100f, false), // fence.i
         ];
-        for (bits, expected) in a64 {
-            assert_eq!(may_access(Isa::A64, &bits.to_le_bytes()), expected, "{bits:#x}");
-        }
-        let a32 = [
-            (0xe591_0000_u32, true), // ldr r0, [r1]
-            (0xe791_0002, true),     // ldr r0, [r1, r2]
-            (0xe1d1_00b0, true),     // ldrh r0, [r1]
-            (0xe191_0f9f, true),     // ldrex r0, [r1]
-            (0xe92d_4010, true),     // push {r4, lr}
-            (0xed90_0b00, true),     // vldr d0, [r0]
-            (0xf421_070f, true),     // vld1.8 {d0}, [r1]
-            (0xe081_0002, false),    // add r0, r1, r2
-            (0xe000_0291, false),    // mul r0, r1, r2
-            (0xe6ef_0071, false),    // uxtb r0, r1
-            (0xe12f_ff1e, false),    // bx lr
-        ];
-        for (bits, expected) in a32 {
-            assert_eq!(may_access(Isa::A32, &bits.to_le_bytes()), expected, "{bits:#x}");
-        }
-        let t32: [(&[u16], bool); 11] = [
-            (&[0x6808], true),          // ldr r0, [r1]
-            (&[0xb510], true),          // push {r4, lr}
-            (&[0xbd10], true),          // pop {r4, pc}
-            (&[0xc80f], true),          // ldm r0!, {r0-r3}
-            (&[0xe8bd, 0x81f0], true),  // pop.w {...}
-            (&[0xe8df, 0xf000], true),  // tbb [pc, r0]
-            (&[0xed90, 0x0b00], true),  // vldr d0, [r0]
-            (&[0x1c48], false),         // adds r0, r1, #1
-            (&[0xbf00], false),         // nop
-            (&[0xf04f, 0x0100], false), // mov.w r1, #0
-            (&[0xf000, 0xf8fc], false), // bl
-        ];
-        for (halves, expected) in t32 {
-            let mut bytes = [0; 4];
-            for (to, half) in bytes.chunks_exact_mut(2).zip(halves) {
-                to.copy_from_slice(&half.to_le_bytes());
-            }
-            assert_eq!(may_access(Isa::T32, &bytes), expected, "{halves:x?}");
-        }
-        let rv64 = [
-            (0x0005_3503_u32, true), // ld a0, 0(a0)
-            (0x00a5_3023, true),     // sd a0, 0(a0)
-            (0x00b5_252f, true),     // amoadd.w a0, a1, (a0)
-            (0x6108, true),          // c.ld a0, 0(a0)
-            (0x6502, true),          // c.ldsp a0, 0(sp)
-            (0x0001, false),         // c.nop
-            (0x8082, false),         // ret
-            (0x0015_0513, false),    // addi a0, a0, 1
-            (0x0000_100f, false),    // fence.i
-        ];
-        for (bits, expected) in rv64 {
-            assert_eq!(may_access(Isa::Rv64, &bits.to_le_bytes()), expected, "{bits:#x}");
+        for (isa, bits, expected) in lines {
+            assert_eq!(may_access(isa, &bits.to_le_bytes()), expected, "{isa} {bits:#x}");
         }
     }
 }

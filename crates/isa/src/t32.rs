@@ -3,10 +3,10 @@
 //! Addresses wrap at 2^32.
 
 use tracewright_core::Flow::{Indirect, Isb, Next, Wait};
+use tracewright_core::Isa;
 use tracewright_core::Role::{Call, ExceptionReturn, Jump, LoopEnd, Return};
-use tracewright_core::{Flow, Isa, Role};
 
-use crate::table::{Row, Table, Target, bits, next, signed};
+use crate::table::{Table, bits, direct, other, signed};
 use crate::{Instruction, ItState};
 
 /// Decodes the instruction `word` at `address`. The first halfword is in the upper half of the word. The lower half
@@ -17,11 +17,8 @@ use crate::{Instruction, ItState};
 pub fn decode(address: u64, word: u32, it: &mut ItState) -> Instruction {
     let first = word >> 16;
     let len = len(first as u16);
-    let found = if len == 2 { NARROW.find(first) } else { WIDE.find(word) };
-    let mut instruction = match found {
-        Some(row) => row.instruction(len, address, word),
-        None => next(len, Isa::T32),
-    };
+    let (table, key) = if len == 2 { (&NARROW, first) } else { (&WIDE, word) };
+    let mut instruction = table.decode_as(len, address, key, word);
     instruction.class.conditional |= it.step();
     if first & 0xff00 == 0xbf00 && first & 0xf != 0 {
         *it = ItState::begin(first & 0xf);
@@ -37,6 +34,7 @@ pub const fn len(first: u16) -> u8 {
 
 /// 16-bit instructions, in the order of the specification's index.
 pub(crate) static NARROW: Table = Table::new(
+    Isa::T32,
     &[
         // Add, compare, move (two high registers), with PC for Rd
         other("ADD (register)", (0xff87, 0x4487), Indirect, Jump),
@@ -60,6 +58,7 @@ pub(crate) static NARROW: Table = Table::new(
 
 /// 32-bit instructions, in the order of the specification's index.
 pub(crate) static WIDE: Table = Table::new(
+    Isa::T32,
     &[
         // System register move: the barrier of Armv6, deprecated.
         other("MCR p15, 0, Rt, c7, c5, 4 (CP15ISB)", (0xffff_0fff, 0xee07_0f95), Isb, Jump),
@@ -81,7 +80,7 @@ pub(crate) static WIDE: Table = Table::new(
         direct("B T3", (0xf800_d000, 0xf000_8000), Jump, imm17).conditional(),
         direct("B T4", (0xf800_d000, 0xf000_9000), Jump, imm24),
         // If the H bit, bit 0, is set, BLX is UNDEFINED. Armv8.1-M has its loops there.
-        Row::direct("BLX (immediate)", (0xf800_d001, 0xf000_c000), Call, imm24_aligned, Isa::A32),
+        direct("BLX (immediate)", (0xf800_d001, 0xf000_c000), Call, imm24_aligned).to(Isa::A32),
         direct("BL", (0xf800_d000, 0xf000_d000), Call, imm24),
         // Loops (Armv8.1-M). LE without LR repeats for ever.
         direct("LE LR", (0xffff_f001, 0xf00f_c001), LoopEnd, back11).conditional(),
@@ -102,14 +101,6 @@ pub(crate) static WIDE: Table = Table::new(
     ],
     24,
 );
-
-const fn direct(name: &str, pattern: (u32, u32), role: Role, target: Target) -> Row {
-    Row::direct(name, pattern, role, target, Isa::T32)
-}
-
-const fn other(name: &str, pattern: (u32, u32), flow: Flow, role: Role) -> Row {
-    Row::other(name, pattern, flow, role, Isa::T32)
-}
 
 /// Returns the address at `offset` from PC, which reads as the address plus 4.
 const fn from_pc(address: u64, offset: u64) -> u64 {

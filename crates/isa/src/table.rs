@@ -11,64 +11,38 @@ pub(crate) struct Row {
     value: u32,
     class: Class,
     target: Target,
-    target_isa: Isa,
+    /// Instruction set at the target, if it is another one.
+    target_isa: Option<Isa>,
 }
 
 /// A function from the address and the word of a direct branch to its target.
 pub(crate) type Target = fn(u64, u32) -> u64;
 
+/// Creates a row of direct branches. The name is that in the specification, for the reader only.
+pub(crate) const fn direct(name: &str, pattern: (u32, u32), role: Role, target: Target) -> Row {
+    Row { target, ..other(name, pattern, Flow::Direct, role) }
+}
+
+/// Creates a row of other instructions.
+pub(crate) const fn other(_name: &str, (mask, value): (u32, u32), flow: Flow, role: Role) -> Row {
+    let class = Class { flow, role, conditional: false };
+    Row { mask, value, class, target: |_, _| 0, target_isa: None }
+}
+
 impl Row {
-    /// Creates a row of direct branches. `_name` is the name in the specification, for the reader only.
-    pub(crate) const fn direct(
-        _name: &str,
-        (mask, value): (u32, u32),
-        role: Role,
-        target: Target,
-        target_isa: Isa,
-    ) -> Self {
-        Self {
-            mask,
-            value,
-            class: Class { flow: Flow::Direct, role, conditional: false },
-            target,
-            target_isa,
-        }
-    }
-
-    /// Creates a row of other instructions.
-    pub(crate) const fn other(
-        _name: &str,
-        (mask, value): (u32, u32),
-        flow: Flow,
-        role: Role,
-        isa: Isa,
-    ) -> Self {
-        Self {
-            mask,
-            value,
-            class: Class { flow, role, conditional: false },
-            target: |_, _| 0,
-            target_isa: isa,
-        }
-    }
-
     /// Makes the row conditional.
     pub(crate) const fn conditional(mut self) -> Self {
         self.class.conditional = true;
         self
     }
 
-    const fn matches(&self, word: u32) -> bool {
-        word & self.mask == self.value
+    /// Sets another instruction set at the target.
+    pub(crate) const fn to(self, isa: Isa) -> Self {
+        Self { target_isa: Some(isa), ..self }
     }
 
-    pub(crate) fn instruction(&self, len: u8, address: u64, word: u32) -> Instruction {
-        Instruction {
-            len,
-            class: self.class,
-            target: (self.target)(address, word),
-            target_isa: self.target_isa,
-        }
+    const fn matches(&self, word: u32) -> bool {
+        word & self.mask == self.value
     }
 }
 
@@ -79,6 +53,7 @@ pub(crate) const fn next(len: u8, isa: Isa) -> Instruction {
 
 /// Rows, with an index over eight bits of the word.
 pub(crate) struct Table {
+    isa: Isa,
     rows: &'static [Row],
     shift: u32,
     /// For each value of the index bits, the set of rows that can match: bit n is row n.
@@ -86,8 +61,8 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Creates a table of `rows`, indexed by the eight bits at `shift`. More than 64 rows do not compile.
-    pub(crate) const fn new(rows: &'static [Row], shift: u32) -> Self {
+    /// Creates a table of the `rows` of an instruction set, indexed by the eight bits at `shift`. More than 64 rows do not compile.
+    pub(crate) const fn new(isa: Isa, rows: &'static [Row], shift: u32) -> Self {
         assert!(rows.len() <= 64);
         let mut candidates = [0; 256];
         let mut key = 0;
@@ -103,12 +78,30 @@ impl Table {
             }
             key += 1;
         }
-        Self { rows, shift, candidates }
+        Self { isa, rows, shift, candidates }
+    }
+
+    /// Decodes the instruction `word` of `len` bytes at `address`.
+    #[inline]
+    pub(crate) fn decode(&self, len: u8, address: u64, word: u32) -> Instruction {
+        self.decode_as(len, address, word, word)
+    }
+
+    /// Decodes the instruction `word`, whose row is that of `key`.
+    #[inline]
+    pub(crate) fn decode_as(&self, len: u8, address: u64, key: u32, word: u32) -> Instruction {
+        match self.find(key) {
+            Some(&Row { class, target, target_isa, .. }) => {
+                let target_isa = target_isa.unwrap_or(self.isa);
+                Instruction { len, class, target: target(address, word), target_isa }
+            }
+            None => next(len, self.isa),
+        }
     }
 
     /// Returns the first row that matches `word`.
     #[inline]
-    pub(crate) fn find(&self, word: u32) -> Option<&'static Row> {
+    fn find(&self, word: u32) -> Option<&'static Row> {
         let mut left = self.candidates[(word >> self.shift & 0xff) as usize];
         while left != 0 {
             let row = &self.rows[left.trailing_zeros() as usize];

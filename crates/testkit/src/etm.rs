@@ -75,9 +75,6 @@ impl Generator {
     }
 
     /// Returns the given packet and its bytes.
-    ///
-    /// # Panics
-    /// If the packet is not valid now.
     pub fn say(&mut self, packet: Packet) -> (Packet, PacketBytes) {
         let bytes = self.emitter.emit(&packet).unwrap_or_else(|error| panic!("{packet:?}: {error}"));
         (packet, bytes)

@@ -1,7 +1,8 @@
 //! Helpers of the tests of all crates: a deterministic random source, generators of valid and damaged input, naive twins,
 //! the shared captures, and programs to run under QEMU.
 //!
-//! Everything random depends on the seed of an [`Rng`] only. Not for use outside of tests.
+//! Everything random depends on the seed of an [`Rng`] only. Not for use outside of tests: helpers panic where something
+//! is missing or wrong.
 //!
 //! ```
 //! use tracewright_testkit::{Reader, Rng, Run, program};

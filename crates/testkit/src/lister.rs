@@ -54,10 +54,7 @@ pub fn lines(text: &str) -> impl Iterator<Item = Listed> {
 }
 
 /// Returns the elements of one source, without repeated contexts, and without what comes before the first
-/// synchronisation point and after the end.
-///
-/// # Errors
-/// Returns the text of the first line that is none of our elements.
+/// synchronisation point and after the end; or the text of the first line that is none of our elements.
 pub fn elements(text: &str, id: u8) -> Result<Vec<Element>, String> {
     let of_source: Result<Vec<_>, _> =
         lines(text).filter(|line| line.id == id).map(|line| line.element).collect();
@@ -68,9 +65,6 @@ pub fn elements(text: &str, id: u8) -> Result<Vec<Element>, String> {
 }
 
 /// Converts an execution to what the lister shows of it, when a trace unit with these registers has traced it.
-///
-/// # Panics
-/// If the registers are invalid.
 pub fn as_listed(registers: &Registers, executed: impl IntoIterator<Item = Element>) -> Vec<Element> {
     let params = Params::new(registers).unwrap_or_else(|error| panic!("{error}"));
     let newer = params.is_ete() || params.version() >= (4, 3);

@@ -115,10 +115,10 @@ impl Recording {
 
     /// Adds an executable mapping of a file.
     pub fn mmap2(&mut self, who: Who, start: u64, len: u64, offset: u64, path: &str) -> &mut Self {
-        self.mmap2_as(who, start, len, offset, path, [0; 24], 0)
+        self.mmap2_id(who, start, len, offset, path, &[])
     }
 
-    /// Adds an executable mapping of a file with a build ID.
+    /// Adds an executable mapping of a file with a build ID, if it is not empty.
     pub fn mmap2_id(
         &mut self,
         who: Who,
@@ -131,20 +131,7 @@ impl Recording {
         let mut identity = [0; 24];
         identity[0] = id.len() as u8;
         identity[4..4 + id.len()].copy_from_slice(id);
-        self.mmap2_as(who, start, len, offset, path, identity, 1 << 14)
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "a record has as many fields")]
-    fn mmap2_as(
-        &mut self,
-        who: Who,
-        start: u64,
-        len: u64,
-        offset: u64,
-        path: &str,
-        identity: [u8; 24],
-        misc: u16,
-    ) -> &mut Self {
+        let misc = if id.is_empty() { 0 } else { 1 << 14 };
         let mut body = [who.pid, who.tid].map(u32::to_le_bytes).concat();
         body.extend([start, len, offset].map(u64::to_le_bytes).concat());
         body.extend(identity);

@@ -17,10 +17,7 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// Returns a number below `bound`.
-    ///
-    /// # Panics
-    /// If `bound` is zero.
+    /// Returns a number below `bound`, which is not 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.next_u64() % bound
     }
@@ -30,10 +27,7 @@ impl Rng {
         self.below(n) == 0
     }
 
-    /// Returns one of `items`.
-    ///
-    /// # Panics
-    /// If `items` is empty.
+    /// Returns one of `items`, of which there is at least one.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.below(items.len() as u64) as usize]
     }
@@ -43,16 +37,13 @@ impl Rng {
         (0..len).map(|_| self.next_u64() as u8).collect()
     }
 
-    /// Fewer random bytes than `bound`.
-    ///
-    /// # Panics
-    /// If `bound` is zero.
+    /// Returns fewer random bytes than `bound`, which is not 0.
     pub fn bytes_below(&mut self, bound: u64) -> Vec<u8> {
         let len = self.below(bound) as usize;
         self.bytes(len)
     }
 
-    /// `bytes` cut at random places, often into single bytes.
+    /// Returns `bytes` cut at random places, often into single bytes.
     pub fn chunks<'a>(&mut self, mut bytes: &'a [u8]) -> Vec<&'a [u8]> {
         let mut chunks = Vec::new();
         let typical = *self.pick(&[1, 3, 16, 100]);
@@ -64,7 +55,7 @@ impl Rng {
         chunks
     }
 
-    /// A number whose size in bits is itself random, so that small, medium and huge values all occur.
+    /// Returns a number whose size in bits is itself random, so that small, medium and huge values all occur.
     pub fn sized(&mut self, max_bits: u32) -> u64 {
         let bits = self.below(u64::from(max_bits) + 1) as u32;
         if bits == 0 { 0 } else { self.next_u64() >> (64 - bits) }

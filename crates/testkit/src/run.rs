@@ -45,9 +45,6 @@ pub enum Reader {
 
 impl Run {
     /// Runs `program` for several thousand instructions at most. `id` is the source's ID.
-    ///
-    /// # Panics
-    /// If the encoder cannot encode the execution.
     pub fn random(rng: &mut Rng, program: &Program, id: u8, reader: Reader) -> Self {
         let registers = registers(rng, id);
         let opencsd = reader == Reader::OpenCsd133;

@@ -11,9 +11,6 @@ pub struct Scratch(PathBuf);
 
 impl Scratch {
     /// Creates an empty folder. `name` helps people to see whose it is.
-    ///
-    /// # Panics
-    /// Panics if the folder cannot be created.
     pub fn new(name: &str) -> Self {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -28,17 +25,11 @@ impl Scratch {
     }
 
     /// Returns the path of a file in the folder, as an argument of a command.
-    ///
-    /// # Panics
-    /// Panics if the path is no UTF-8.
     pub fn join(&self, name: &str) -> String {
         self.0.join(name).to_str().expect("a path in UTF-8").to_owned()
     }
 
     /// Writes a new file, executable (QEMU insists on that, without a word), and returns its path.
-    ///
-    /// # Panics
-    /// Panics if the file exists, or cannot be written.
     pub fn write(&self, name: impl AsRef<OsStr>, bytes: &[u8]) -> PathBuf {
         let path = self.0.join(name.as_ref());
         let file = OpenOptions::new().write(true).create_new(true).mode(0o755).open(&path);

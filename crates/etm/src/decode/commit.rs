@@ -10,6 +10,9 @@ use super::queue::Item;
 use crate::packet::{Address, AtomRun, Atoms, Context, InstructionSet, Packet, Q};
 use crate::{CoreProfile, packet};
 
+/// The result of handling an element that may contradict others.
+pub(super) type Outcome<T = ()> = Result<T, Contradiction>;
+
 /// The address of an M-profile exception without a return address: it follows another exception directly.
 const TAIL_CHAINED: u64 = 0xffff_fffe;
 
@@ -20,25 +23,18 @@ impl Decoder<'_> {
         offset: u64,
         item: Item,
         sink: &mut impl ElementSink,
-    ) -> Result<u32, Contradiction> {
+    ) -> Outcome<u32> {
         match item {
             Item::Atoms(atoms) if self.options.no_image => self.await_target(atoms),
-            Item::SourceAddress(_) if self.options.no_image => self.awaited = Awaited::Branch,
+            Item::SourceAddress(_) if self.options.no_image => self.stream.awaited = Awaited::Branch,
             Item::Atoms(atoms) => {
                 self.atoms(offset, atoms, sink)?;
             }
             Item::SourceAddress(address) => self.source_address(offset, address, sink)?,
             Item::Exception { number, at_target } => self.exception(offset, number, at_target, sink)?,
             Item::ExceptionOnly { number } => {
-                let exception = Exception {
-                    number,
-                    interrupt: false,
-                    value: None,
-                    return_address: None,
-                    at_target: false,
-                };
-                self.tell_after_count(offset, Item::Taken(exception), sink);
-                self.awaited = Awaited::Other;
+                self.tell_after_count(offset, taken(number, None, false), sink);
+                self.stream.awaited = Awaited::Other;
                 self.walker.lose();
             }
             Item::Q(q) => self.q(offset, q, sink)?,
@@ -58,16 +54,16 @@ impl Decoder<'_> {
             }
             Item::Transaction(transaction) => {
                 if transaction == Transaction::Fail {
-                    self.awaited = Awaited::Other;
+                    self.stream.awaited = Awaited::Other;
                 }
                 sink.element(offset, &Element::Transaction(transaction));
             }
             Item::Address(address) => self.arrive(offset, address, sink),
             Item::Context(context, is) => self.set_context(offset, context, is, sink),
             Item::TraceOn => {
-                let reason = if self.overflowed { TraceOn::Overflow } else { TraceOn::Normal };
-                self.overflowed = false;
-                self.awaited = Awaited::Other;
+                let reason = if self.stream.overflowed { TraceOn::Overflow } else { TraceOn::Normal };
+                self.stream.overflowed = false;
+                self.stream.awaited = Awaited::Other;
                 self.walker.restart();
                 sink.element(offset, &Element::TraceOn(reason));
             }
@@ -106,7 +102,7 @@ impl Decoder<'_> {
     /// Handles a Trace Info during tracing: compressed values are reset. So a wrong ID ends here.
     pub(super) fn trace_info(&mut self) {
         self.walker.flush_returns();
-        if let Some(context) = &mut self.context {
+        if let Some(context) = &mut self.stream.context {
             (context.vmid, context.context_id) = (None, None);
         }
     }
@@ -115,7 +111,7 @@ impl Decoder<'_> {
     #[inline]
     pub(super) fn await_target(&mut self, atoms: Atoms) {
         let taken = atoms.count > 0 && atoms.bits >> (atoms.count - 1) & 1 == 1;
-        self.awaited = if taken { Awaited::Branch } else { Awaited::Nothing };
+        self.stream.awaited = if taken { Awaited::Branch } else { Awaited::Nothing };
     }
 
     /// Continues execution at `address`.
@@ -123,8 +119,8 @@ impl Decoder<'_> {
         if !self.options.no_image {
             return self.set_address(address);
         }
-        let branch = self.awaited == Awaited::Branch;
-        self.awaited = Awaited::Nothing;
+        let branch = self.stream.awaited == Awaited::Branch;
+        self.stream.awaited = Awaited::Nothing;
         let isa = self.isa(address.is);
         sink.element(offset, &Element::Target { address: address.value, isa, branch });
     }
@@ -141,7 +137,8 @@ impl Decoder<'_> {
         is: InstructionSet,
         sink: &mut impl ElementSink,
     ) {
-        let (vmid, context_id) = self.context.map_or((None, None), |last| (last.vmid, last.context_id));
+        let (vmid, context_id) =
+            self.stream.context.map_or((None, None), |last| (last.vmid, last.context_id));
         let context = tracewright_core::Context {
             level: context.el(),
             security: context.security(),
@@ -149,8 +146,8 @@ impl Decoder<'_> {
             vmid: context.vmid().or(vmid),
             context_id: context.context_id().or(context_id),
         };
-        self.context = Some(context);
-        self.needs_context = false;
+        self.stream.context = Some(context);
+        self.stream.needs_context = false;
         self.walker.set_space(self.walker.graph().image().space(&context, &self.moment));
         let isa = self.isa(is);
         self.walker.set_isa(isa);
@@ -160,7 +157,7 @@ impl Decoder<'_> {
     fn isa(&self, is: InstructionSet) -> Isa {
         // AArch64 has only one, whatever a damaged address says.
         match is {
-            _ if self.context.is_some_and(|context| context.is_64bit) => Isa::A64,
+            _ if self.stream.context.is_some_and(|context| context.is_64bit) => Isa::A64,
             InstructionSet::Is1 => Isa::T32,
             InstructionSet::Is0 => Isa::A32,
         }
@@ -169,13 +166,8 @@ impl Decoder<'_> {
     /// Walks through the P0 instructions of the atoms. Returns whether they lead to the same place every time, and
     /// nothing but blocks is emitted.
     #[inline(always)]
-    pub(super) fn atoms(
-        &mut self,
-        offset: u64,
-        atoms: Atoms,
-        sink: &mut impl ElementSink,
-    ) -> Result<bool, Contradiction> {
-        if self.needs_context {
+    pub(super) fn atoms(&mut self, offset: u64, atoms: Atoms, sink: &mut impl ElementSink) -> Outcome<bool> {
+        if self.stream.needs_context {
             return Ok(false);
         }
         let synthesise = self.params.is_ete();
@@ -222,18 +214,11 @@ impl Decoder<'_> {
     }
 
     /// Walks to the instruction at `source`, through branches that were not taken, and over it.
-    fn source_address(
-        &mut self,
-        offset: u64,
-        source: Address,
-        sink: &mut impl ElementSink,
-    ) -> Result<(), Contradiction> {
-        if self.needs_context {
+    fn source_address(&mut self, offset: u64, source: Address, sink: &mut impl ElementSink) -> Outcome {
+        if self.stream.needs_context {
             return Ok(());
         }
-        if let Err(stuck) = self.walker.resolve_return() {
-            self.stuck(offset, stuck, 0, sink)?;
-        }
+        self.resolve_return(offset, sink)?;
         let isa = self.isa(source.is);
         match self.walker.address() {
             Some((address, _)) if address <= source.value => {}
@@ -241,17 +226,17 @@ impl Decoder<'_> {
             _ => self.walker.set_address(source.value, isa),
         }
         let synthesise = self.params.is_ete();
-        if self.options.join_source_walks {
+        let result = if self.options.join_source_walks {
             let mut join = Join { joined: None, sink };
             let result = self.walk_to(source.value, &mut Tell::new(offset, synthesise, &mut join));
             if let Some(joined) = join.joined {
                 sink.block(offset, &joined);
             }
-            result.or_else(|stuck| self.stuck(offset, stuck, source.value, sink))
+            result
         } else {
-            let result = self.walk_to(source.value, &mut Tell::new(offset, synthesise, sink));
-            result.or_else(|stuck| self.stuck(offset, stuck, source.value, sink))
-        }
+            self.walk_to(source.value, &mut Tell::new(offset, synthesise, sink))
+        };
+        result.or_else(|stuck| self.stuck(offset, stuck, source.value, sink))
     }
 
     /// Walks to the instruction at `source` and over it. Branches on the way are not taken.
@@ -281,6 +266,23 @@ impl Decoder<'_> {
         }
     }
 
+    /// Goes where the last branch returns to, if it is a return.
+    fn resolve_return(&mut self, offset: u64, sink: &mut impl ElementSink) -> Outcome {
+        self.walker.resolve_return().or_else(|stuck| self.stuck(offset, stuck, 0, sink))
+    }
+
+    /// Removes the address that belongs to the last P0 element, and the context before it.
+    fn pop_address(&mut self, offset: u64, sink: &mut impl ElementSink) -> Outcome<Address> {
+        if let Some(&(_, Item::Context(context, is))) = self.queue.peek() {
+            self.queue.pop();
+            self.set_context(offset, context, is, sink);
+        }
+        match self.queue.pop() {
+            Some((_, Item::Address(address))) => Ok(address),
+            _ => Err(Contradiction::UnexpectedPacket),
+        }
+    }
+
     /// Handles an exception, with the address, and perhaps the context, that follow it.
     fn exception(
         &mut self,
@@ -288,23 +290,15 @@ impl Decoder<'_> {
         number: u16,
         at_target: bool,
         sink: &mut impl ElementSink,
-    ) -> Result<(), Contradiction> {
-        if let Err(stuck) = self.walker.resolve_return() {
-            self.stuck(offset, stuck, 0, sink)?;
-        }
-        if let Some(&(_, Item::Context(context, is))) = self.queue.peek() {
-            self.queue.pop();
-            self.set_context(offset, context, is, sink);
-        }
-        let Some((_, Item::Address(address))) = self.queue.pop() else {
-            return Err(Contradiction::UnexpectedPacket);
-        };
+    ) -> Outcome {
+        self.resolve_return(offset, sink)?;
+        let address = self.pop_address(offset, sink)?;
         let is_m = self.params.profile() == CoreProfile::M;
         let tail_chained = is_m && address.value == TAIL_CHAINED;
         let return_address = (!tail_chained).then_some(address.value);
         if !tail_chained {
             if at_target {
-                if !self.options.no_image || self.awaited != Awaited::Nothing {
+                if !self.options.no_image || self.stream.awaited != Awaited::Nothing {
                     self.arrive(offset, address, sink);
                 }
             } else if let (Some(missing), true) = (self.missing, self.options.repeat_no_code) {
@@ -312,7 +306,7 @@ impl Decoder<'_> {
                     let space = self.walker.space();
                     sink.element(offset, &Element::NoCode { address: missing, space });
                 }
-            } else if let (Some((here, _)), false) = (self.walker.address(), self.needs_context) {
+            } else if let (Some((here, _)), false) = (self.walker.address(), self.stream.needs_context) {
                 let result = if here <= address.value {
                     self.walker.run_to(address.value, &mut Tell::new(offset, false, sink))
                 } else {
@@ -329,37 +323,25 @@ impl Decoder<'_> {
             }
         }
         self.walker.divert();
-        self.awaited = Awaited::Other;
-        let exception = Exception { number, interrupt: false, value: None, return_address, at_target };
-        self.tell_after_count(offset, Item::Taken(exception), sink);
+        self.stream.awaited = Awaited::Other;
+        self.tell_after_count(offset, taken(number, return_address, at_target), sink);
         Ok(())
     }
 
     /// Handles instructions that ran, perhaps with branches among them.
-    fn q(&mut self, offset: u64, q: Q, sink: &mut impl ElementSink) -> Result<(), Contradiction> {
-        if let Err(stuck) = self.walker.resolve_return() {
-            self.stuck(offset, stuck, 0, sink)?;
-        }
+    fn q(&mut self, offset: u64, q: Q, sink: &mut impl ElementSink) -> Outcome {
+        self.resolve_return(offset, sink)?;
         let address = match q.address {
             Some(address) => address,
-            None => {
-                if let Some(&(_, Item::Context(context, is))) = self.queue.peek() {
-                    self.queue.pop();
-                    self.set_context(offset, context, is, sink);
-                }
-                let Some((_, Item::Address(address))) = self.queue.pop() else {
-                    return Err(Contradiction::UnexpectedPacket);
-                };
-                address
-            }
+            None => self.pop_address(offset, sink)?,
         };
         if self.options.no_image {
             let (next, isa) = (address.value, self.isa(address.is));
             self.tell_after_count(offset, Item::Path { next, isa, count: q.count }, sink);
-            self.awaited = Awaited::Nothing;
+            self.stream.awaited = Awaited::Nothing;
             return Ok(());
         }
-        if !self.needs_context {
+        if !self.stream.needs_context {
             if let Err(stuck) = self.walker.no_target() {
                 self.stuck(offset, stuck, 0, sink)?;
             }
@@ -395,13 +377,7 @@ impl Decoder<'_> {
 
     /// Emits why the walk ended. `to` is where it should have ended.
     #[cold]
-    fn stuck(
-        &mut self,
-        offset: u64,
-        stuck: Stuck,
-        to: u64,
-        sink: &mut impl ElementSink,
-    ) -> Result<(), Contradiction> {
+    fn stuck(&mut self, offset: u64, stuck: Stuck, to: u64, sink: &mut impl ElementSink) -> Outcome {
         let space = self.walker.space();
         if let Stuck::NoCode(address) = stuck {
             self.missing = Some(address);
@@ -418,6 +394,11 @@ impl Decoder<'_> {
         sink.element(offset, &element);
         Ok(())
     }
+}
+
+/// Returns an exception of the core, which has no interrupt numbers and no values.
+fn taken(number: u16, return_address: Option<u64>, at_target: bool) -> Item {
+    Item::Taken(Exception { number, interrupt: false, value: None, return_address, at_target })
 }
 
 /// A trail that emits what a walker reports as elements.

@@ -16,27 +16,13 @@ pub struct Decoder<'i> {
     pub(super) walker: Walker<'i>,
     /// Address at which code was missing, until a new address is known.
     pub(super) missing: Option<u64>,
-    state: State,
+    pub(super) stream: Stream,
     /// Elements that are speculative, or wait for what they belong to.
     pub(super) queue: Queue,
-    /// Number of P0 elements in the queue.
-    pub(super) depth: u32,
-    /// Whether the newest P0 element waits for its address.
-    awaits_address: bool,
     /// Whether atoms can go straight to the walker: the queue is empty and stays so.
     straight: bool,
-    pub(super) context: Option<Context>,
-    /// Whether a context is needed before anything can be emitted.
-    pub(super) needs_context: bool,
-    /// Instruction set of the last address.
-    last_is: InstructionSet,
-    pub(super) overflowed: bool,
-    /// Without a program: the reason why the next address is emitted.
-    pub(super) awaited: Awaited,
     /// Without a program, while the queue is empty: an address whose cycle count may still come.
     held: Option<(u64, Address)>,
-    /// Whether timestamps have no meaning before the next marker.
-    awaits_marker: bool,
     last_offset: Option<u64>,
     /// Time at which the decoded instructions ran, for images that change with time.
     pub(super) moment: Moment,
@@ -46,16 +32,45 @@ pub struct Decoder<'i> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     walker: tracewright_flow::Snapshot,
-    state: State,
+    stream: Stream,
     queue: Queue,
-    depth: u32,
+}
+
+/// What a decoder knows of the stream, beside its queue and its walker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stream {
+    state: State,
+    /// Number of P0 elements in the queue.
+    pub(super) depth: u32,
+    /// Whether the newest P0 element waits for its address.
     awaits_address: bool,
-    context: Option<Context>,
-    needs_context: bool,
+    pub(super) context: Option<Context>,
+    /// Whether a context is needed before anything can be emitted.
+    pub(super) needs_context: bool,
+    /// Instruction set of the last address.
     last_is: InstructionSet,
-    overflowed: bool,
-    awaited: Awaited,
+    pub(super) overflowed: bool,
+    /// Without a program: the reason why the next address is emitted.
+    pub(super) awaited: Awaited,
+    /// Whether timestamps have no meaning before the next marker.
     awaits_marker: bool,
+}
+
+impl Stream {
+    /// Creates a stream in this state, of which nothing was decoded.
+    fn new(state: State, params: &Params) -> Self {
+        Self {
+            state,
+            depth: 0,
+            awaits_address: false,
+            context: None,
+            needs_context: true,
+            last_is: InstructionSet::Is0,
+            overflowed: false,
+            awaited: Awaited::Other,
+            awaits_marker: params.timestamp_markers,
+        }
+    }
 }
 
 /// The reason why an address is emitted.
@@ -109,18 +124,10 @@ impl<'i> Decoder<'i> {
             options,
             missing: None,
             walker: Walker::new(image, rules),
-            state: State::Lost { reason: GapReason::Start, from: 0, told: false },
+            stream: Stream::new(State::Lost { reason: GapReason::Start, from: 0, told: false }, params),
             queue: Queue::default(),
-            depth: 0,
-            awaits_address: false,
             straight: false,
-            context: None,
-            needs_context: true,
-            last_is: InstructionSet::Is0,
-            overflowed: false,
-            awaited: Awaited::Other,
             held: None,
-            awaits_marker: params.timestamp_markers,
             last_offset: None,
             moment: Moment::LAST,
         })
@@ -130,7 +137,7 @@ impl<'i> Decoder<'i> {
     /// mapped, if the image has the mappings of processes.
     pub fn resume(&mut self, offset: u64, moment: Moment) {
         self.moment = moment;
-        if let State::Lost { from, .. } = &mut self.state {
+        if let State::Lost { from, .. } = &mut self.stream.state {
             *from = offset;
         }
     }
@@ -163,7 +170,7 @@ impl<'i> Decoder<'i> {
     /// Returns the stream position at which the current gap began, if there is one.
     #[inline]
     pub fn gap_start(&self) -> Option<u64> {
-        match self.state {
+        match self.stream.state {
             State::Running => None,
             State::Lost { from, .. } | State::Synchronised { from, .. } => Some(from),
         }
@@ -176,7 +183,7 @@ impl<'i> Decoder<'i> {
 
     /// Returns whether the trace unit overflowed and tracing has not resumed.
     pub fn overflowed(&self) -> bool {
-        self.overflowed
+        self.stream.overflowed
     }
 
     /// Returns the state that determines how later packets are decoded.
@@ -185,27 +192,15 @@ impl<'i> Decoder<'i> {
         if let Some((offset, address)) = self.held {
             queue.put_back(offset, Item::Address(address));
         }
-        Snapshot {
-            walker: self.walker.snapshot(),
-            state: self.state,
-            queue,
-            depth: self.depth,
-            awaits_address: self.awaits_address,
-            context: self.context,
-            needs_context: self.needs_context,
-            last_is: self.last_is,
-            overflowed: self.overflowed,
-            awaited: self.awaited,
-            awaits_marker: self.awaits_marker,
-        }
+        Snapshot { walker: self.walker.snapshot(), stream: self.stream, queue }
     }
 
     /// Resets the decoder at stream position `offset`. What was learnt about the program is kept.
     pub fn restart(&mut self, offset: u64) {
         self.forget();
-        self.overflowed = false;
+        self.stream.overflowed = false;
         self.last_offset = None;
-        self.state = State::Lost { reason: GapReason::Start, from: offset, told: false };
+        self.stream.state = State::Lost { reason: GapReason::Start, from: offset, told: false };
     }
 
     /// Decodes the packet that began at stream position `offset`.
@@ -221,7 +216,7 @@ impl<'i> Decoder<'i> {
                     return;
                 }
                 Packet::Address(address) => {
-                    self.last_is = address.is;
+                    self.stream.last_is = address.is;
                     self.set_address(*address);
                     return;
                 }
@@ -257,7 +252,7 @@ impl<'i> Decoder<'i> {
     /// Decodes a common packet without a program, if the queue is empty and stays so. Returns whether it did.
     #[inline]
     fn targets(&mut self, offset: u64, packet: &Packet, sink: &mut impl ElementSink) -> bool {
-        if self.params.max_spec == 0 && self.queue.is_empty() && matches!(self.state, State::Running) {
+        if self.params.max_spec == 0 && self.queue.is_empty() && matches!(self.stream.state, State::Running) {
             match *packet {
                 Packet::Atom(atoms) => {
                     if let Some((at, address)) = self.held.take() {
@@ -267,7 +262,7 @@ impl<'i> Decoder<'i> {
                     return true;
                 }
                 Packet::Address(address) if self.held.is_none() => {
-                    self.last_is = address.is;
+                    self.stream.last_is = address.is;
                     self.held = Some((offset, address));
                     return true;
                 }
@@ -295,16 +290,16 @@ impl<'i> Decoder<'i> {
     /// Reports that the parser skips bytes from stream position `offset` on in search of an A-Sync. The loss is
     /// emitted now, not at the end of the search.
     pub fn skipping(&mut self, offset: u64, sink: &mut impl ElementSink) {
-        if let State::Lost { reason, from, told: false } = self.state {
+        if let State::Lost { reason, from, told: false } = self.stream.state {
             sink.element(offset, &Element::Lost(reason));
-            self.state = State::Lost { reason, from, told: true };
+            self.stream.state = State::Lost { reason, from, told: true };
         }
     }
 
     /// Ends the stream at stream position `offset`.
     pub fn finish(&mut self, offset: u64, sink: &mut impl ElementSink) {
         self.release();
-        match self.state {
+        match self.stream.state {
             State::Running => self.discard_at_end(sink),
             State::Lost { reason, from, .. } => self.tell_gap(offset, reason, from, sink),
             State::Synchronised { reason, from, .. } => {
@@ -318,10 +313,10 @@ impl<'i> Decoder<'i> {
 
     /// Reports that what follows does not continue what came before. Decoding resumes at the next A-Sync.
     pub fn interrupt(&mut self, offset: u64, sink: &mut impl ElementSink) {
-        if self.state == State::Running {
+        if self.stream.state == State::Running {
             self.release();
             self.discard_at_end(sink);
-            self.overflowed = false;
+            self.stream.overflowed = false;
             self.lost(offset, GapReason::Interrupted);
         }
     }
@@ -330,15 +325,10 @@ impl<'i> Decoder<'i> {
     fn forget(&mut self) {
         self.queue.clear();
         self.held = None;
-        self.depth = 0;
-        self.awaits_address = false;
         self.straight = false;
-        self.context = None;
-        self.needs_context = true;
         self.missing = None;
-        self.last_is = InstructionSet::Is0;
-        self.awaited = Awaited::Other;
-        self.awaits_marker = self.params.timestamp_markers;
+        let Stream { state, overflowed, .. } = self.stream;
+        self.stream = Stream { overflowed, ..Stream::new(state, &self.params) };
         self.walker.restart();
     }
 
@@ -346,7 +336,7 @@ impl<'i> Decoder<'i> {
     #[cold]
     pub(super) fn lost(&mut self, offset: u64, reason: GapReason) {
         self.forget();
-        self.state = State::Lost { reason, from: offset, told: false };
+        self.stream.state = State::Lost { reason, from: offset, told: false };
     }
 
     /// Loses synchronisation and emits `Lost` at this packet, not at the next.
@@ -354,7 +344,7 @@ impl<'i> Decoder<'i> {
     pub(super) fn lost_here(&mut self, offset: u64, reason: GapReason, sink: &mut impl ElementSink) {
         self.lost(offset, reason);
         sink.element(offset, &Element::Lost(reason));
-        self.state = State::Lost { reason, from: offset, told: true };
+        self.stream.state = State::Lost { reason, from: offset, told: true };
     }
 
     fn tell_gap(&self, to: u64, reason: GapReason, from: u64, sink: &mut impl ElementSink) {
@@ -365,22 +355,22 @@ impl<'i> Decoder<'i> {
 
     #[inline(never)]
     fn other_packet(&mut self, offset: u64, packet: &Packet, sink: &mut impl ElementSink) {
-        match self.state {
+        match self.stream.state {
             State::Running => self.running(offset, packet, sink),
             State::Lost { reason, from, told } => {
                 if !told {
                     sink.element(offset, &Element::Lost(reason));
-                    self.state = State::Lost { reason, from, told: true };
+                    self.stream.state = State::Lost { reason, from, told: true };
                 }
                 if *packet == Packet::Async {
                     let to = offset;
                     self.tell_gap(to, reason, from, sink);
-                    self.state = State::Synchronised { reason, from: to, skipped: false };
+                    self.stream.state = State::Synchronised { reason, from: to, skipped: false };
                 }
             }
             State::Synchronised { reason, from, skipped } => match packet {
                 Packet::TraceInfo(info) => {
-                    self.state = State::Running;
+                    self.stream.state = State::Running;
                     if skipped {
                         self.tell_gap(offset, reason, from, sink);
                     }
@@ -394,7 +384,7 @@ impl<'i> Decoder<'i> {
                     let is_bad = packet.kind().is_error();
                     let unexpected = GapReason::Contradiction(Contradiction::UnexpectedPacket);
                     let reason = if is_bad { GapReason::BadPacket } else { unexpected };
-                    self.state = State::Synchronised { reason, from: offset, skipped: true };
+                    self.stream.state = State::Synchronised { reason, from: offset, skipped: true };
                 }
             },
         }
@@ -403,8 +393,8 @@ impl<'i> Decoder<'i> {
     /// Starts decoding at the first Trace Info.
     fn begin(&mut self, offset: u64, info: &crate::packet::TraceInfo) {
         if info.spec > 0 {
-            self.depth = info.spec.min(MOST_UNCERTAIN as u32);
-            self.queue.push(offset, Item::Unseen(self.depth));
+            self.stream.depth = info.spec.min(MOST_UNCERTAIN as u32);
+            self.queue.push(offset, Item::Unseen(self.stream.depth));
         }
         if info.in_transaction() {
             self.queue.push(offset, Item::Transaction(Transaction::Before));
@@ -428,30 +418,32 @@ impl<'i> Decoder<'i> {
     pub(super) fn set_straight(&mut self) {
         self.straight = self.params.max_spec == 0
             && !self.options.no_image
-            && !self.needs_context
+            && !self.stream.needs_context
             && self.queue.is_empty()
-            && self.state == State::Running;
+            && self.stream.state == State::Running;
     }
 
     fn running(&mut self, offset: u64, packet: &Packet, sink: &mut impl ElementSink) {
         let mut commits = 0;
         match *packet {
             Packet::Async | Packet::Ignore | Packet::ContextSame => {}
-            Packet::TraceInfo(ref info) if info.spec != self.depth => self.wrong_depth(offset, info, sink),
+            Packet::TraceInfo(ref info) if info.spec != self.stream.depth => {
+                self.wrong_depth(offset, info, sink)
+            }
             Packet::TraceInfo(_) if self.queue.is_empty() => self.trace_info(),
             Packet::TraceInfo(_) => self.push(offset, Item::TraceInfo),
             Packet::TraceOn => self.push(offset, Item::TraceOn),
             Packet::Atom(atoms) => self.push(offset, Item::Atoms(atoms)),
             Packet::Address(address) => {
-                self.last_is = address.is;
+                self.stream.last_is = address.is;
                 self.address(offset, address);
             }
             Packet::AddressContext(address, context) => {
-                self.last_is = address.is;
+                self.stream.last_is = address.is;
                 self.push(offset, Item::Context(context, address.is));
                 self.address(offset, address);
             }
-            Packet::Context(context) => self.push(offset, Item::Context(context, self.last_is)),
+            Packet::Context(context) => self.push(offset, Item::Context(context, self.stream.last_is)),
             Packet::Exception(exception) => match exception.return_address {
                 ReturnAddress::None => {
                     self.push(offset, Item::ExceptionOnly { number: exception.number });
@@ -501,11 +493,11 @@ impl<'i> Decoder<'i> {
             }
             Packet::Event(events) => self.push(offset, Item::Event(events)),
             Packet::TimestampMarker => {
-                self.awaits_marker = false;
+                self.stream.awaits_marker = false;
                 self.push(offset, Item::TimestampMarker);
             }
             Packet::Timestamp(timestamp) => {
-                if !self.awaits_marker {
+                if !self.stream.awaits_marker {
                     self.push(offset, Item::Timestamp(timestamp));
                 }
             }
@@ -520,7 +512,7 @@ impl<'i> Decoder<'i> {
             Packet::Overflow | Packet::Discard => {
                 self.discard(sink);
                 let overflow = *packet == Packet::Overflow;
-                self.overflowed |= overflow;
+                self.stream.overflowed |= overflow;
                 let reason = if overflow { GapReason::Overflow } else { GapReason::Discard };
                 self.lost_here(offset, reason, sink);
             }
@@ -538,14 +530,14 @@ impl<'i> Decoder<'i> {
             | Packet::ConditionalFlush
             | Packet::ConditionalResult(_) => {}
         }
-        if self.state != State::Running {
+        if self.stream.state != State::Running {
             return;
         }
         if commits > 0 {
             self.commit(offset, commits, sink);
         }
-        if self.depth > self.params.max_spec {
-            self.commit(offset, self.depth - self.params.max_spec, sink);
+        if self.stream.depth > self.params.max_spec {
+            self.commit(offset, self.stream.depth - self.params.max_spec, sink);
         }
         if self.queue.len() > MOST_UNCERTAIN {
             self.tell_all(offset, sink);
@@ -557,7 +549,7 @@ impl<'i> Decoder<'i> {
     /// fate is never known, and it is lost.
     #[cold]
     fn tell_all(&mut self, offset: u64, sink: &mut impl ElementSink) {
-        if self.depth > 0 {
+        if self.stream.depth > 0 {
             return self.contradiction(offset, Contradiction::CommitBeyondDepth, sink);
         }
         while let Some((at, item)) = self.queue.pop() {
@@ -569,20 +561,20 @@ impl<'i> Decoder<'i> {
 
     fn push(&mut self, offset: u64, item: Item) {
         let p0 = item.p0();
-        if p0 > 0 && self.awaits_address {
+        if p0 > 0 && self.stream.awaits_address {
             return self.lost(offset, GapReason::Contradiction(Contradiction::UnexpectedPacket));
         }
         self.queue.push(offset, item);
-        self.depth = self.depth.saturating_add(p0);
+        self.stream.depth = self.stream.depth.saturating_add(p0);
     }
 
     /// Adds a P0 element whose address is in the next packet.
     fn push_without_address(&mut self, offset: u64, item: Item) {
-        if self.awaits_address {
+        if self.stream.awaits_address {
             return self.lost(offset, GapReason::Contradiction(Contradiction::UnexpectedPacket));
         }
         self.queue.push(offset, item);
-        self.awaits_address = true;
+        self.stream.awaits_address = true;
     }
 
     /// Adds a cycle count, to be emitted before all else of the P0 element that it belongs to.
@@ -597,7 +589,7 @@ impl<'i> Decoder<'i> {
             None => self.queue.push_count(offset, cycles),
             Some(commit) => {
                 self.commit(offset, commit.clamp(0, u32::MAX.into()) as u32, sink);
-                if self.state == State::Running {
+                if self.stream.state == State::Running {
                     sink.element(offset, &Element::Cycles(cycles));
                 }
             }
@@ -606,9 +598,9 @@ impl<'i> Decoder<'i> {
 
     fn address(&mut self, offset: u64, address: Address) {
         self.queue.push(offset, Item::Address(address));
-        if self.awaits_address {
-            self.awaits_address = false;
-            self.depth += 1;
+        if self.stream.awaits_address {
+            self.stream.awaits_address = false;
+            self.stream.depth += 1;
         }
     }
 
@@ -624,10 +616,10 @@ impl<'i> Decoder<'i> {
         if atoms.count > 0 {
             self.push(offset, Item::Atoms(atoms));
         }
-        if cancel > 0 && self.state == State::Running {
+        if cancel > 0 && self.stream.state == State::Running {
             self.cancel(offset, cancel, sink);
         }
-        if mispredict && self.state == State::Running {
+        if mispredict && self.stream.state == State::Running {
             self.mispredict(offset, sink);
         }
     }

@@ -11,7 +11,7 @@ impl Decoder<'_> {
     /// Commits the oldest `count` P0 elements.
     pub(super) fn commit(&mut self, offset: u64, mut count: u32, sink: &mut impl ElementSink) {
         // A larger count is wrong, and it is unknown which elements happened.
-        if count > self.depth {
+        if count > self.stream.depth {
             return self.contradiction(offset, Contradiction::CommitBeyondDepth, sink);
         }
         while count > 0 {
@@ -34,7 +34,7 @@ impl Decoder<'_> {
             match done {
                 Ok(done) => {
                     count = count.saturating_sub(done);
-                    self.depth = self.depth.saturating_sub(done);
+                    self.stream.depth = self.stream.depth.saturating_sub(done);
                 }
                 Err(contradiction) => return self.contradiction(offset, contradiction, sink),
             }
@@ -45,7 +45,7 @@ impl Decoder<'_> {
     /// Cancels the newest `count` P0 elements.
     pub(super) fn cancel(&mut self, offset: u64, count: u32, sink: &mut impl ElementSink) {
         match self.queue.cancel(count) {
-            Ok(()) => self.depth = self.depth.saturating_sub(count),
+            Ok(()) => self.stream.depth = self.stream.depth.saturating_sub(count),
             Err(Overrun) => self.contradiction(offset, Contradiction::CancelBeyondDepth, sink),
         }
     }
@@ -65,7 +65,7 @@ impl Decoder<'_> {
                 self.tell_survivor(offset, item, sink);
             }
         }
-        self.depth = 0;
+        self.stream.depth = 0;
     }
 
     /// Discards all speculative elements at the end of the trace. Elements before the first speculative one are
@@ -75,7 +75,7 @@ impl Decoder<'_> {
         while let Some((offset, item)) = self.queue.pop() {
             match item {
                 item if item.survives() => self.tell_survivor(offset, item, sink),
-                Item::Transaction(_) if self.depth == 0 => {
+                Item::Transaction(_) if self.stream.depth == 0 => {
                     // This cannot fail.
                     let _ = self.commit_item(offset, item, sink);
                 }
@@ -88,7 +88,7 @@ impl Decoder<'_> {
             }
         }
         self.queue.clear();
-        self.depth = 0;
+        self.stream.depth = 0;
     }
 
     /// Emits what belongs to committed P0 elements, such as the target of the last branch, without a program.

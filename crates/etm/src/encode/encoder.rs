@@ -5,7 +5,6 @@ use tracewright_core::{
 };
 
 use super::atoms::AtomQueue;
-use super::config::Config;
 use super::options::Options;
 use super::random::Random;
 use super::return_stack::ReturnStack;
@@ -14,7 +13,7 @@ use crate::packet::{
     self, AddressForm, Atoms, CycleCount, EmitError, Emitter, InstructionSet, Packet, Q, ReturnAddress,
     Timestamp, TraceInfo,
 };
-use crate::{Params, ParamsError, Registers};
+use crate::{CoreProfile, Params, ParamsError, Registers, field};
 
 /// A destination of bytes: a `Vec<u8>`, or anything else that can be extended.
 pub trait Bytes: for<'a> Extend<&'a u8> {}
@@ -52,7 +51,6 @@ impl<T: for<'a> Extend<&'a u8>> Bytes for T {}
 #[derive(Clone, Debug)]
 pub struct Encoder {
     emitter: Emitter,
-    config: Config,
     options: Options,
     atoms: AtomQueue,
     stack: ReturnStack,
@@ -84,6 +82,8 @@ pub struct Encoder {
     quiet: bool,
     /// Whether atoms need no special treatment: no speculation, no Source Address packets.
     is_plain: bool,
+    /// Whether timestamps refer to markers (TRCIDR0.TSMARK).
+    has_markers: bool,
 }
 
 /// The knowledge of a decoder about where execution goes on after the last P0 element.
@@ -106,12 +106,11 @@ impl Encoder {
     /// If a register has a value that the architecture does not define.
     pub fn new(registers: &Registers, options: Options) -> Result<Self, ParamsError> {
         let params = Params::new(registers)?;
-        let config = Config::new(registers, &params);
         Ok(Self {
             atoms: AtomQueue::default(),
             stack: ReturnStack::new(options.return_stack),
-            speculation: Speculation::new(config.max_spec, &options),
-            sources: options.source_addresses.filter(|_| config.ete).map(Random::new),
+            speculation: Speculation::new(params.max_spec, &options),
+            sources: options.source_addresses.filter(|_| params.is_ete()).map(Random::new),
             lost: true,
             since_sync: 0,
             packets: 0,
@@ -131,9 +130,9 @@ impl Encoder {
             in_run: false,
             in_transaction: false,
             quiet: false,
-            is_plain: config.max_spec == 0 && (options.source_addresses.is_none() || !config.ete),
+            is_plain: params.max_spec == 0 && (options.source_addresses.is_none() || !params.is_ete()),
+            has_markers: params.timestamps && field(registers.trcidr0, 23, 23) == 1,
             emitter: Emitter::new(params),
-            config,
             options,
         })
     }
@@ -155,6 +154,10 @@ impl Encoder {
     #[inline]
     pub fn in_run(&self) -> bool {
         self.in_run
+    }
+
+    fn is_m_profile(&self) -> bool {
+        self.emitter.params.profile() == CoreProfile::M
     }
 
     /// Returns the number of packets so far.
@@ -191,7 +194,7 @@ impl Encoder {
             self.begin(block, out)?;
         }
         self.isa = block.isa;
-        let Some(taken) = self.config.atom(block) else {
+        let Some(taken) = self.atom_of(block) else {
             self.in_run = true;
             return Ok(());
         };
@@ -202,10 +205,22 @@ impl Encoder {
             self.special_atom(block, taken, out)?;
         }
         let is_jump = block.class.flow == Flow::Direct && block.class.role != Role::Call;
-        if block.ended == Ended::Taken && (!is_jump || self.config.branch_broadcast) {
+        if block.ended == Ended::Taken && (!is_jump || self.emitter.params.branch_broadcast) {
             self.went(block);
         }
         Ok(())
+    }
+
+    /// Returns the atom of a block, if it ends in a P0 instruction.
+    #[inline]
+    fn atom_of(&self, block: &Block) -> Option<bool> {
+        let p0 = match block.class.flow {
+            Flow::Next => false,
+            Flow::Direct | Flow::Indirect | Flow::Pair | Flow::Isb => true,
+            Flow::Wait => self.emitter.params.waits_are_p0,
+            Flow::TransactionStart => self.emitter.params.is_ete(),
+        };
+        (p0 && block.ended != Ended::Cut).then_some(block.ended != Ended::NotTaken)
     }
 
     /// Emits where execution is, and what else is due.
@@ -234,17 +249,17 @@ impl Encoder {
     #[inline]
     fn went(&mut self, block: &Block) {
         let call = block.class.role == Role::Call;
-        if call && self.config.return_stack {
+        if call && self.emitter.params.return_stack {
             self.stack.push(block.end, block.isa);
         }
         self.target = match (block.class.flow, block.class.role) {
             // A call first pushes its own return address, and exception returns are not predicted.
             (Flow::Indirect, Role::Call | Role::ExceptionReturn) => Target::Unknown,
-            (Flow::Indirect, _) if self.config.return_stack => Target::Indirect,
+            (Flow::Indirect, _) if self.emitter.params.return_stack => Target::Indirect,
             (Flow::Indirect, _) => Target::Unknown,
             _ => Target::Taken,
         };
-        self.quiet &= self.target == Target::Taken && !self.config.branch_broadcast;
+        self.quiet &= self.target == Target::Taken && !self.emitter.params.branch_broadcast;
     }
 
     #[inline(never)]
@@ -253,30 +268,31 @@ impl Encoder {
         match *element {
             Element::Block(ref block) => self.block(block, out),
             Element::Context(context, isa) => {
-                self.context = self.config.traced(&context);
+                let Params { vmids, context_ids, .. } = self.emitter.params;
+                let vmid = context.vmid.filter(|_| vmids);
+                let context_id = context.context_id.filter(|_| context_ids);
+                self.context = Context { vmid, context_id, ..context };
                 self.isa = isa;
                 Ok(())
             }
             Element::TraceOn(reason) => self.trace_on(reason, out),
             Element::Exception(exception) => self.exception(exception, out),
-            Element::ExceptionReturn if self.config.ete => Ok(()),
+            Element::ExceptionReturn if self.emitter.params.is_ete() => Ok(()),
             Element::ExceptionReturn => {
                 self.say_synced(&Packet::ExceptionReturn, out)?;
-                if self.config.m_profile {
+                if self.is_m_profile() {
                     self.speculation.p0();
                 }
                 Ok(())
             }
-            Element::Timestamp { value, cycles } if self.config.timestamps => {
+            Element::Timestamp { value, cycles } if self.emitter.params.timestamps => {
                 self.synced(out)?;
                 let bytes = self.emitter.trace_state().timestamp_bytes(value);
-                let cycles = cycles.filter(|_| self.config.cycle_counts);
+                let cycles = cycles.filter(|_| self.emitter.params.cycle_counting);
                 self.say(&Packet::Timestamp(Timestamp { value, bytes, cycles }), out)
             }
-            Element::Cycles(cycles) if self.config.cycle_counts => self.cycles(cycles, out),
-            Element::TimestampMarker if self.config.timestamp_markers => {
-                self.say_synced(&Packet::TimestampMarker, out)
-            }
+            Element::Cycles(cycles) if self.emitter.params.cycle_counting => self.cycles(cycles, out),
+            Element::TimestampMarker if self.has_markers => self.say_synced(&Packet::TimestampMarker, out),
             Element::Timestamp { .. } | Element::TimestampMarker | Element::Cycles(_) => Ok(()),
             Element::Event(events) => self.say_synced(&Packet::Event(events), out),
             Element::Instrumentation { level, value } => {
@@ -313,9 +329,9 @@ impl Encoder {
         self.synced(out)?;
         let isa = self.isa;
         match return_address {
-            None if self.config.ete && number == 0 => self.say(&Packet::PeReset, out)?,
+            None if self.emitter.params.is_ete() && number == 0 => self.say(&Packet::PeReset, out)?,
             // On M profile, this address means that there is none.
-            None if self.config.m_profile => {
+            None if self.is_m_profile() => {
                 self.exception_packets(number, ReturnAddress::Follows, 0xffff_fffe, Isa::T32, out)?;
             }
             None => return Err(EmitError::Value),
@@ -323,7 +339,7 @@ impl Encoder {
                 // With a return stack, decoders disagree on whether the exception pops it. So an Address says that
                 // nothing is popped.
                 let branch = matches!(self.target, Target::Indirect | Target::Unknown);
-                let may_pop = self.config.return_stack && branch;
+                let may_pop = self.emitter.params.return_stack && branch;
                 self.address_due |= may_pop;
                 if !self.in_run && (!at_target || may_pop) {
                     self.arrive(address, isa, out)?;
@@ -363,7 +379,7 @@ impl Encoder {
             Transaction::Start => {
                 self.commit_due(out)?;
                 self.say_synced(&Packet::TransactionStart, out)?;
-                if self.config.transactions_are_p0 {
+                if self.emitter.params.transaction_start_is_p0 {
                     self.speculation.p0();
                 }
             }
@@ -414,10 +430,14 @@ impl Encoder {
 
     fn cycles(&mut self, cycles: Option<u32>, out: &mut impl Bytes) -> Result<(), EmitError> {
         self.synced(out)?;
-        let commit =
-            if self.config.cycle_counts_commit { Some(self.speculation.with_cycle_count()) } else { None };
+        let commit = if self.emitter.params.cycle_counts_commit {
+            Some(self.speculation.with_cycle_count())
+        } else {
+            None
+        };
         let above = cycles.map(|cycles| cycles.wrapping_sub(self.emitter.trace_state().cycle_threshold()));
-        let count_back = |commit| commit <= self.config.max_spec && commit + 15 >= self.config.max_spec;
+        let count_back =
+            |commit| commit <= self.emitter.params.max_spec && commit + 15 >= self.emitter.params.max_spec;
         let format = match (above, commit) {
             (Some(0..=3), None | Some(1..=4)) => 3,
             (Some(0..=15), None | Some(1..=16)) => 2,
@@ -438,7 +458,7 @@ impl Encoder {
         if by_atom || self.sources.as_mut().is_none_or(|sources| sources.below(4) != 0) {
             return self.atom(true, out);
         }
-        if self.config.max_spec == 0 {
+        if self.emitter.params.max_spec == 0 {
             self.atoms.forget_not_taken();
         }
         self.commit_due(out)?;
@@ -451,7 +471,7 @@ impl Encoder {
     /// Emits the atom of a P0 instruction.
     #[inline]
     fn atom(&mut self, taken: bool, out: &mut impl Bytes) -> Result<(), EmitError> {
-        if self.config.max_spec == 0 {
+        if self.emitter.params.max_spec == 0 {
             self.push_atom(taken, out);
             return Ok(());
         }
@@ -534,9 +554,9 @@ impl Encoder {
         let tell = self.address_due
             || match self.target {
                 Target::Known => false,
-                Target::Taken => self.config.branch_broadcast,
+                Target::Taken => self.emitter.params.branch_broadcast,
                 Target::Indirect => {
-                    self.popped = !self.config.branch_broadcast && self.stack.pop_if(address, isa);
+                    self.popped = !self.emitter.params.branch_broadcast && self.stack.pop_if(address, isa);
                     !self.popped
                 }
                 Target::Unknown => true,
@@ -604,7 +624,7 @@ impl Encoder {
         }
         self.say(&Packet::Async, out)?;
         let mut info = TraceInfo { info: u32::from(self.in_transaction) << 6, ..TraceInfo::default() };
-        if self.config.cycle_counts {
+        if self.emitter.params.cycle_counting {
             info.info |= 1;
             info.cyct = self.options.cycle_threshold;
         }
@@ -612,7 +632,7 @@ impl Encoder {
         for (bit, present) in [
             (TraceInfo::INFO, info.info != 0),
             (TraceInfo::SPEC, info.spec != 0),
-            (TraceInfo::CYCT, self.config.cycle_counts),
+            (TraceInfo::CYCT, self.emitter.params.cycle_counting),
         ] {
             info.plctl |= if present { bit } else { 0 };
         }

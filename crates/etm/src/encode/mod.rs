@@ -26,7 +26,6 @@
 //! elements. If [`Registers`](crate::Registers) enable those, the stream lacks them.
 
 mod atoms;
-mod config;
 mod encoder;
 mod options;
 mod port;

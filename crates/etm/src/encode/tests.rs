@@ -82,14 +82,9 @@ fn cut(start: u64, count: u32) -> Element {
     block(start, count, Flow::Next, Role::Jump, Ended::Cut)
 }
 
-fn exception(number: u16, address: u64, at_target: bool) -> Element {
-    Element::Exception(Exception {
-        number,
-        interrupt: false,
-        value: None,
-        return_address: Some(address),
-        at_target,
-    })
+fn exception(number: u16, address: impl Into<Option<u64>>, at_target: bool) -> Element {
+    let return_address = address.into();
+    Element::Exception(Exception { number, interrupt: false, value: None, return_address, at_target })
 }
 
 #[test]
@@ -450,14 +445,8 @@ fn ete_only() {
     let expected = [0x0a, 0xf6, 0x0b, 0x09, 0x01, 0x02, 0x01, 0, 0, 0, 0, 0, 0, 0x88];
     let marked = Registers { trcidr0: 0x2880_0ea1, ..ete(TS) };
     assert_eq!(bytes(&marked, &Options::default(), &transaction), expected);
-    let reset = Element::Exception(Exception {
-        number: 0,
-        interrupt: false,
-        value: None,
-        return_address: None,
-        at_target: false,
-    });
-    let out = bytes(&ete(0), &Options::default(), &[reset, cond(0x1000, 1, false)]);
+    let reset = [exception(0, None, false), cond(0x1000, 1, false)];
+    let out = bytes(&ete(0), &Options::default(), &reset);
     // The history then has an address of 0 before 0x1000.
     assert_eq!(out, [0x06, 0x01, 0x70, 0x91, 0xf6]);
     assert_eq!(encode(&etm(0), &Options::default(), &transaction), Err(EmitError::NotInConfiguration));
@@ -491,14 +480,7 @@ fn source_addresses() {
 #[test]
 fn m_profile_exceptions_may_have_no_return_address() {
     let registers = Registers { profile: CoreProfile::M, ..etm(0) };
-    let tail = Element::Exception(Exception {
-        number: 0xf,
-        interrupt: false,
-        value: None,
-        return_address: None,
-        at_target: false,
-    });
-    let out = bytes(&registers, &Options::default(), &[tail]);
+    let out = bytes(&registers, &Options::default(), &[exception(0xf, None, false)]);
     assert_eq!(out[..3], [0x06, 0x1f, 0x9b]);
 }
 

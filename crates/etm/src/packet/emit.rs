@@ -100,7 +100,7 @@ impl fmt::Debug for PacketBytes {
 /// An emitter of packets. It keeps the compression registers that the parser mirrors.
 #[derive(Clone, Debug)]
 pub struct Emitter {
-    params: Params,
+    pub(crate) params: Params,
     state: TraceState,
 }
 

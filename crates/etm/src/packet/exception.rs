@@ -37,11 +37,40 @@ impl ReturnAddress {
 }
 
 impl Exception {
-    /// Returns the name of the exception on a core of this profile: `IRQ`, `SVC`, ... Numbered interrupts are named
-    /// by [`Exception::irq`]. Numbers that the architecture does not define are `Reserved`.
+    /// Returns the name of the exception on a core of this profile: `SVC`, `Data Fault`, ... External interrupts of M profile
+    /// have a number in place of a name: see [`Exception::irq`]. Numbers that the architecture does not define are
+    /// `Reserved`.
     pub fn name(&self, profile: CoreProfile) -> &'static str {
-        let names: &[&str] = if profile == CoreProfile::M { &M_PROFILE } else { &A_R_PROFILE };
-        names.get(usize::from(self.number)).copied().unwrap_or("Reserved")
+        match (profile == CoreProfile::M, self.number) {
+            (false, 0x00) => "PE Reset",
+            (false, 0x01) => "Debug Halt",
+            (false, 0x02) => "Call",
+            (false, 0x03) => "Trap",
+            (false, 0x04) => "System Error",
+            (false, 0x06) => "Inst Debug",
+            (false, 0x07) => "Data Debug",
+            (false, 0x0a) => "Alignment",
+            (false, 0x0b) => "Inst Fault",
+            (false, 0x0c) => "Data Fault",
+            (false, 0x0e) => "IRQ",
+            (false, 0x0f) => "FIQ",
+            (false, 0x10..=0x17) => "Implementation Defined",
+            (true, 0x01) => "PE Reset",
+            (true, 0x02) => "NMI",
+            (true, 0x03) => "HardFault",
+            (true, 0x04) => "MemManage",
+            (true, 0x05) => "BusFault",
+            (true, 0x06) => "UsageFault",
+            (true, 0x07) => "SecureFault",
+            (true, 0x0b) => "SVC",
+            (true, 0x0c) => "DebugMonitor",
+            (true, 0x0e) => "PendSV",
+            (true, 0x0f) => "SysTick",
+            (true, 0x18) => "DebugHalt",
+            (true, 0x19) => "LazyFP Push",
+            (true, 0x1a) => "Lockup",
+            _ => "Reserved",
+        }
     }
 
     /// Returns the number of an external interrupt on M profile.
@@ -53,62 +82,3 @@ impl Exception {
         }
     }
 }
-
-const A_R_PROFILE: [&str; 24] = [
-    "PE Reset",
-    "Debug Halt",
-    "Call",
-    "Trap",
-    "System Error",
-    "Reserved",
-    "Inst Debug",
-    "Data Debug",
-    "Reserved",
-    "Reserved",
-    "Alignment",
-    "Inst Fault",
-    "Data Fault",
-    "Reserved",
-    "IRQ",
-    "FIQ",
-    IMPLEMENTATION_DEFINED,
-    IMPLEMENTATION_DEFINED,
-    IMPLEMENTATION_DEFINED,
-    IMPLEMENTATION_DEFINED,
-    IMPLEMENTATION_DEFINED,
-    IMPLEMENTATION_DEFINED,
-    IMPLEMENTATION_DEFINED,
-    IMPLEMENTATION_DEFINED,
-];
-
-const IMPLEMENTATION_DEFINED: &str = "Implementation Defined";
-
-const M_PROFILE: [&str; 27] = [
-    "Reserved",
-    "PE Reset",
-    "NMI",
-    "HardFault",
-    "MemManage",
-    "BusFault",
-    "UsageFault",
-    "SecureFault",
-    "Reserved",
-    "Reserved",
-    "Reserved",
-    "SVC",
-    "DebugMonitor",
-    "Reserved",
-    "PendSV",
-    "SysTick",
-    "IRQ0",
-    "IRQ1",
-    "IRQ2",
-    "IRQ3",
-    "IRQ4",
-    "IRQ5",
-    "IRQ6",
-    "IRQ7",
-    "DebugHalt",
-    "LazyFP Push",
-    "Lockup",
-];

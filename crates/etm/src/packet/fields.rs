@@ -11,6 +11,9 @@ pub(super) enum Stop {
     Bad(Fault),
 }
 
+/// The result of reading a packet, or a part of one.
+pub(super) type Result<T> = core::result::Result<T, Stop>;
+
 /// The error in bytes that are not a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
@@ -55,7 +58,7 @@ impl<'a> Payload<'a> {
     }
 
     #[inline]
-    pub(super) fn byte(&mut self) -> Result<u8, Stop> {
+    pub(super) fn byte(&mut self) -> Result<u8> {
         let byte = *self.bytes.get(self.read).ok_or(Stop::More)?;
         self.read += 1;
         Ok(byte)
@@ -63,21 +66,21 @@ impl<'a> Payload<'a> {
 
     /// Reads `N` bytes.
     #[inline]
-    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], Stop> {
+    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
         let array = *self.bytes.get(self.read..).and_then(|rest| rest.first_chunk()).ok_or(Stop::More)?;
         self.read += N;
         Ok(array)
     }
 
     /// Reads a little-endian value of `len` bytes, at most four.
-    pub(super) fn value(&mut self, len: u8) -> Result<u32, Stop> {
+    pub(super) fn value(&mut self, len: u8) -> Result<u32> {
         (0..len.min(4)).try_fold(0, |value, i| Ok(value | u32::from(self.byte()?) << (8 * i)))
     }
 
     /// Reads a value in continuation bytes: seven bits each, and bit 7 says that another follows. At most `max` bytes
     /// and 32 bits.
     #[inline]
-    pub(super) fn continued(&mut self, max: u32) -> Result<u32, Stop> {
+    pub(super) fn continued(&mut self, max: u32) -> Result<u32> {
         let mut value = 0;
         for i in 0..max {
             let byte = self.byte()?;

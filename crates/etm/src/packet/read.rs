@@ -1,6 +1,6 @@
 //! Reading of one packet from the front of a byte slice.
 
-use super::fields::{Fault, MAX_CONTINUED, MAX_COUNT, MAX_PLCTL_EXTENSION, Payload, Stop};
+use super::fields::{Fault, MAX_CONTINUED, MAX_COUNT, MAX_PLCTL_EXTENSION, Payload, Result, Stop};
 use super::{
     ASYNC, Address, AddressForm, Atoms, ConditionalInstruction, ConditionalResult, Context, CycleCount,
     Exception, InstructionSet, KeyedResult, Kind, Packet, Q, ReturnAddress, Timestamp, TraceInfo, TraceState,
@@ -13,7 +13,7 @@ use InstructionSet::{Is0, Is1};
 /// The result of reading a packet.
 pub(super) struct Read {
     /// Packet, or why there is none.
-    pub(super) packet: Result<Packet, Stop>,
+    pub(super) packet: Result<Packet>,
     /// Number of bytes read.
     pub(super) len: usize,
 }
@@ -34,7 +34,7 @@ fn packet(
     kind: Kind,
     params: &Params,
     state: &mut TraceState,
-) -> Result<Packet, Stop> {
+) -> Result<Packet> {
     Ok(match kind {
         Kind::AtomF1 | Kind::AtomF2 | Kind::AtomF3 | Kind::AtomF4 | Kind::AtomF5 | Kind::AtomF6 => {
             Packet::Atom(Atoms::of_packet(header))
@@ -124,7 +124,7 @@ fn packet(
     })
 }
 
-fn extension(p: &mut Payload<'_>) -> Result<Packet, Stop> {
+fn extension(p: &mut Payload<'_>) -> Result<Packet> {
     match p.byte()? {
         0x03 => Ok(Packet::Discard),
         0x05 => Ok(Packet::Overflow),
@@ -140,7 +140,7 @@ fn extension(p: &mut Payload<'_>) -> Result<Packet, Stop> {
     }
 }
 
-fn trace_info(p: &mut Payload<'_>) -> Result<TraceInfo, Stop> {
+fn trace_info(p: &mut Payload<'_>) -> Result<TraceInfo> {
     let plctl = p.byte()?;
     if plctl & 0x80 != 0 {
         let mut extension = 0;
@@ -160,12 +160,7 @@ fn trace_info(p: &mut Payload<'_>) -> Result<TraceInfo, Stop> {
     Ok(info)
 }
 
-fn timestamp(
-    p: &mut Payload<'_>,
-    header: u8,
-    params: &Params,
-    state: &mut TraceState,
-) -> Result<Packet, Stop> {
+fn timestamp(p: &mut Payload<'_>, header: u8, params: &Params, state: &mut TraceState) -> Result<Packet> {
     let (mut value, mut bytes) = (0, 0);
     loop {
         let byte = p.byte()?;
@@ -184,7 +179,7 @@ fn timestamp(
     Ok(Packet::Timestamp(Timestamp { value: state.update_timestamp(value, bytes), bytes, cycles }))
 }
 
-fn exception(p: &mut Payload<'_>, params: &Params, state: &mut TraceState) -> Result<Packet, Stop> {
+fn exception(p: &mut Payload<'_>, params: &Params, state: &mut TraceState) -> Result<Packet> {
     let first = p.byte()?;
     let low = u16::from(first >> 1 & 0x1f);
     let extended = first & 0x80 != 0;
@@ -217,7 +212,7 @@ fn cycle_count_f2(
     header: u8,
     params: &Params,
     state: &TraceState,
-) -> Result<CycleCount, Stop> {
+) -> Result<CycleCount> {
     let byte = p.byte()?;
     let commit = match (params.cycle_counts_commit, header & 1) {
         (false, _) => None,
@@ -235,7 +230,7 @@ fn cycle_count_f1(
     header: u8,
     params: &Params,
     state: &TraceState,
-) -> Result<CycleCount, Stop> {
+) -> Result<CycleCount> {
     let commit = if params.cycle_counts_commit { Some(p.continued(MAX_CONTINUED)?.into()) } else { None };
     let cycles = match header & 1 {
         0 => Some(state.cycle_threshold().wrapping_add(p.continued(MAX_COUNT)?)),
@@ -254,7 +249,7 @@ fn resolved_atoms(header: u8) -> Atoms {
     }
 }
 
-fn conditional_result_f1(p: &mut Payload<'_>, header: u8) -> Result<Packet, Stop> {
+fn conditional_result_f1(p: &mut Payload<'_>, header: u8) -> Result<Packet> {
     let mut result = |ci| {
         let byte = p.byte()?;
         let low = u32::from(byte >> 4 & 7);
@@ -267,7 +262,7 @@ fn conditional_result_f1(p: &mut Payload<'_>, header: u8) -> Result<Packet, Stop
     Ok(Packet::ConditionalResult(ConditionalResult::F1(first, second)))
 }
 
-fn context(p: &mut Payload<'_>, params: &Params) -> Result<Context, Stop> {
+fn context(p: &mut Payload<'_>, params: &Params) -> Result<Context> {
     let mut info = p.byte()?;
     // A flag for an ID that this trace unit does not have is ignored.
     if params.vmid_bytes == 0 {
@@ -285,9 +280,9 @@ fn address_context(
     p: &mut Payload<'_>,
     params: &Params,
     state: &mut TraceState,
-    long: fn(&mut Payload<'_>, InstructionSet) -> Result<Low, Stop>,
+    long: fn(&mut Payload<'_>, InstructionSet) -> Result<Low>,
     is: InstructionSet,
-) -> Result<Packet, Stop> {
+) -> Result<Packet> {
     let low = long(p, is)?;
     let context = context(p, params)?;
     // The address comes first: it is relative to the state before the context.
@@ -297,7 +292,7 @@ fn address_context(
 }
 
 /// Reads a Q packet (section "Q instruction trace packet"). TYPE selects what follows, the address always first.
-fn q(p: &mut Payload<'_>, header: u8, state: &mut TraceState) -> Result<Packet, Stop> {
+fn q(p: &mut Payload<'_>, header: u8, state: &mut TraceState) -> Result<Packet> {
     let low = match header & 0xf {
         0x5 => Some(short(p, Is0)?),
         0x6 => Some(short(p, Is1)?),
@@ -328,7 +323,7 @@ impl Low {
 }
 
 #[inline]
-fn short(p: &mut Payload<'_>, is: InstructionSet) -> Result<Low, Stop> {
+fn short(p: &mut Payload<'_>, is: InstructionSet) -> Result<Low> {
     let first = p.byte()?;
     let mut bits = u64::from(first & 0x7f);
     let mut form = AddressForm::Short7;
@@ -340,13 +335,13 @@ fn short(p: &mut Payload<'_>, is: InstructionSet) -> Result<Low, Stop> {
 }
 
 #[inline]
-fn long32(p: &mut Payload<'_>, is: InstructionSet) -> Result<Low, Stop> {
+fn long32(p: &mut Payload<'_>, is: InstructionSet) -> Result<Low> {
     let bits = long_low(p.array()?, is);
     Ok(Low { bits: bits.into(), is, form: AddressForm::Long32 })
 }
 
 #[inline]
-fn long64(p: &mut Payload<'_>, is: InstructionSet) -> Result<Low, Stop> {
+fn long64(p: &mut Payload<'_>, is: InstructionSet) -> Result<Low> {
     let low = long_low(p.array()?, is);
     let high = u32::from_le_bytes(p.array()?);
     Ok(Low { bits: u64::from(high) << 32 | u64::from(low), is, form: AddressForm::Long64 })

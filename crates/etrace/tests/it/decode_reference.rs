@@ -78,14 +78,14 @@ fn reference_model() {
 fn c_codec() {
     let Some(captures) = captures_for("c_codec", "") else { return };
     let mut outcome = Outcome::default();
-    for mixes in mixes(&captures).chunk_by(|one, other| one.program == other.program) {
-        let program = &mixes[0].program;
+    for mixes in mixes(&captures).chunk_by(|(one, _), (other, _)| one.program == other.program) {
+        let program = &mixes[0].0.program;
         let Some(spike) = Spike::read(&captures, program) else {
             skip("c_codec", &format!("no Spike trace of {program}"));
             continue;
         };
-        for mix in mixes {
-            let name = format!("{program}.{}", mix.mix);
+        for (mix, _) in mixes {
+            let name = format!("{program}.{}", mix.set);
             outcome.compare(&name, &mix.raw(), &mix.params, Quirks::C_CODEC, &spike);
             // The twin is too slow for all of them.
             if ["median", "mm", "mt-vvadd", "qsort"].contains(&program.as_str()) {

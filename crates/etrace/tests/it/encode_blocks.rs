@@ -39,7 +39,7 @@ impl HartSink for Port {
 fn blocks(trace: &str, xlen: Xlen, itype_width: ITypeWidth) -> Vec<Entry> {
     let port = Port { executed: Executed::new(itype_width, CType::Precise), entries: Vec::new() };
     let mut blocks = Blocks::new(xlen, port);
-    let mut reader = log::csv::Reader::new(trace.as_bytes());
+    let mut reader = log::Reader::new(log::Kind::Csv, xlen, trace.as_bytes(), |_| None);
     while let Some(retired) = reader.next().unwrap() {
         blocks.take(&retired);
     }

@@ -33,14 +33,14 @@ fn packets_of_the_reference_model() {
 fn packets_of_the_c_codec() {
     let Some(captures) = captures_for("packets_of_the_c_codec", "") else { return };
     let mut packets = 0;
-    for mix in mixes(&captures) {
-        let place = format!("{}.{}", mix.program, mix.mix);
+    for (mix, options) in mixes(&captures) {
+        let place = format!("{}.{}", mix.program, mix.set);
         let parsed = parsed(&place, &mix.raw(), &mix.params);
         packets += parsed.len();
         let Some(csv) = mix.csv() else { return skip("packets_of_the_c_codec", "no xz") };
         let described = |packet: Packet| match packet {
             Packet::Support(support) => {
-                assert_eq!(support.ioptions, mix.options, "{place}");
+                assert_eq!(support.ioptions, options, "{place}");
                 None
             }
             packet => Some(packet),

@@ -3,11 +3,13 @@
 use crate::support;
 
 use std::path::{Path, PathBuf};
+use std::process::Output;
 
 use support::{How, Lines, Ran, run};
 use tracewright_hart::Stop;
-use tracewright_testkit::riscv::{self, qemu};
-use tracewright_testkit::{Rng, Scratch, riscv::Program};
+use tracewright_testkit::qemu::{self, Guest};
+use tracewright_testkit::riscv::{self, Program};
+use tracewright_testkit::{Rng, Scratch};
 
 /// A line of `programs/cases.txt`.
 struct Case {
@@ -65,7 +67,7 @@ fn sample_programs_print_what_they_should() {
 
 #[test]
 fn sample_programs_run_through_the_addresses_that_qemu_runs_through() {
-    if !qemu::available("program counters") {
+    if !Guest::Riscv64.available("program counters") {
         return;
     }
     for (name, arguments) in [
@@ -81,7 +83,8 @@ fn sample_programs_run_through_the_addresses_that_qemu_runs_through() {
         let mut ours = Lines::default();
         run(&elf, &How { arguments, ..How::default() }, &mut ours);
         let mut count = 0;
-        for (i, theirs) in qemu::program_counters(&elf, arguments).unwrap().enumerate() {
+        let theirs = qemu::Program::new(Guest::Riscv64, &elf, arguments);
+        for (i, theirs) in theirs.program_counters().unwrap().enumerate() {
             assert_eq!(ours.lines.get(i).map(|line| line.0), Some(theirs), "{name}: instruction {i}");
             count += 1;
         }
@@ -93,7 +96,7 @@ fn sample_programs_run_through_the_addresses_that_qemu_runs_through() {
 /// For more: `HART_SEEDS=1000-9000 cargo test --release -p tracewright-hart --test it qemu`.
 #[test]
 fn random_programs_end_in_the_state_that_qemu_says() {
-    if !qemu::available("random programs") {
+    if !Guest::Riscv64.available("random programs") {
         return;
     }
     let seeds = std::env::var("HART_SEEDS").unwrap_or("0-500".into());
@@ -102,13 +105,14 @@ fn random_programs_end_in_the_state_that_qemu_says() {
     for seed in from.parse::<u64>().unwrap()..to.parse().unwrap() {
         let program = riscv::generate(&mut Rng::new(seed), &riscv::Options::default());
         let elf = folder.write(format!("{seed}.elf"), &program.elf());
-        let theirs = qemu::run(&elf, &[], &[]).unwrap();
+        let qemu = qemu::Program::new(Guest::Riscv64, &elf, &[]);
+        let theirs = qemu.run(&[]).unwrap();
         let mut lines = Lines::default();
         let ours = run(&elf, &How::default(), &mut lines);
         compare(seed, &program, &ours, &theirs);
         // For every tenth, compare the path too.
         if seed % 10 == 0 {
-            let theirs: Vec<_> = qemu::program_counters(&elf, &[]).unwrap().collect();
+            let theirs: Vec<_> = qemu.program_counters().unwrap().collect();
             let differs = lines.lines.iter().zip(&theirs).position(|(ours, theirs)| ours.0 != *theirs);
             assert_eq!(differs, None, "seed {seed}");
             assert_eq!(lines.lines.len(), theirs.len(), "seed {seed}");
@@ -116,7 +120,7 @@ fn random_programs_end_in_the_state_that_qemu_says() {
     }
 }
 
-fn compare(seed: u64, program: &Program, ours: &Ran, theirs: &qemu::Outcome) {
+fn compare(seed: u64, program: &Program, ours: &Ran, theirs: &Output) {
     assert_eq!(ours.stop, Stop::Exit { status: theirs.status.code().unwrap() }, "seed {seed}");
     assert_eq!(theirs.stdout.len(), program.output_len(), "seed {seed}");
     let registers = |output: &[u8]| Program::registers(output).unwrap();

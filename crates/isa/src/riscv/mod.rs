@@ -17,7 +17,6 @@ mod class;
 mod compressed;
 mod csr;
 mod decode;
-mod name;
 mod op;
 mod privilege;
 mod text;

@@ -3,7 +3,6 @@
 use core::fmt::{self, Write as _};
 
 use super::csr::Csr;
-use super::name::{FLOAT, INTEGER, ROUNDING};
 use super::op::Op::*;
 use super::{Instruction, Xlen};
 
@@ -232,3 +231,20 @@ fn fence_set(f: &mut fmt::Formatter<'_>, set: u8) -> fmt::Result {
     let letters = [(8, 'i'), (4, 'o'), (2, 'r'), (1, 'w')];
     letters.into_iter().filter(|(bit, _)| set & bit != 0).try_for_each(|(_, letter)| f.write_char(letter))
 }
+
+/// Names of integer registers in the calling convention.
+#[rustfmt::skip]
+const INTEGER: [&str; 32] = [
+    "zero", "ra", "sp", "gp", "tp", "t0", "t1", "t2", "s0", "s1", "a0", "a1", "a2", "a3", "a4", "a5",
+    "a6", "a7", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "t3", "t4", "t5", "t6",
+];
+
+/// Names of floating-point registers in the calling convention.
+#[rustfmt::skip]
+const FLOAT: [&str; 32] = [
+    "ft0", "ft1", "ft2", "ft3", "ft4", "ft5", "ft6", "ft7", "fs0", "fs1", "fa0", "fa1", "fa2", "fa3", "fa4", "fa5",
+    "fa6", "fa7", "fs2", "fs3", "fs4", "fs5", "fs6", "fs7", "fs8", "fs9", "fs10", "fs11", "ft8", "ft9", "ft10", "ft11",
+];
+
+/// Names of rounding modes. Two are reserved and have none.
+const ROUNDING: [&str; 8] = ["rne", "rtz", "rdn", "rup", "rmm", "unknown", "unknown", "dyn"];

@@ -1,6 +1,5 @@
 //! The integration tests of this crate, in one binary so that it is linked once.
 
-mod laws;
 mod oracles;
 mod riscv;
 mod spec;

@@ -36,6 +36,7 @@ fn check(isa: Isa, lines: &[(u64, u32, &str, Does)]) {
 #[test]
 fn a64() {
     const TOP: u64 = 0xffff_ffff_ffff_fffc;
+    const BELOW: u64 = 0xffff_ffff_ffff_9000;
     check(
         A64,
         &[
@@ -55,12 +56,7 @@ fn a64() {
             // Compare and branch, test and branch
             (0x1000, 0x3400_0040, "cbz w0, .+8", (Direct, Jump, CONDITION, Some((0x1008, A64)))),
             (0x1000, 0xb5ff_ffe1, "cbnz x1, .-4", (Direct, Jump, CONDITION, Some((0xffc, A64)))),
-            (
-                0x1000,
-                0x3604_0002,
-                "tbz w2, #0, .-0x8000",
-                (Direct, Jump, CONDITION, Some((0xffff_ffff_ffff_9000, A64))),
-            ),
+            (0x1000, 0x3604_0002, "tbz w2, #0, .-0x8000", (Direct, Jump, CONDITION, Some((BELOW, A64)))),
             (0x1000, 0xb7f8_0043, "tbnz x3, #63, .+8", (Direct, Jump, CONDITION, Some((0x1008, A64)))),
             // FEAT_CMPBR
             (0x1000, 0x7405_2005, "cbgt w5, w5, .-0x400", (Direct, Jump, CONDITION, Some((0xc00, A64)))),
@@ -221,7 +217,7 @@ fn t32_of_16_bits() {
             (
                 0xffff_fff0,
                 0xb3f8,
-                "cbz r0, .+0x82, around the top",
+                "cbz r0, .+0x82, over the top",
                 (Direct, Jump, CONDITION, Some((0x72, T32))),
             ),
             (0x1000, 0x4718, "bx r3", (Indirect, Jump, ALWAYS, None)),
@@ -270,12 +266,7 @@ fn t32_of_32_bits() {
             (0x1000, 0xf00f_cfff, "le lr, .-0xffa", (Direct, LoopEnd, CONDITION, Some((0x6, T32)))),
             (0x1000, 0xf01f_c803, "letp lr, .-2", (Direct, LoopEnd, CONDITION, Some((0xffe, T32)))),
             (0x1000, 0xf02f_c803, "le .-2", (Direct, LoopEnd, ALWAYS, Some((0xffe, T32)))),
-            (
-                0,
-                0xf00f_c005,
-                "le lr, .-4, around zero",
-                (Direct, LoopEnd, CONDITION, Some((0xffff_fffc, T32))),
-            ),
+            (0, 0xf00f_c005, "le lr, .-4, around 0", (Direct, LoopEnd, CONDITION, Some((0xffff_fffc, T32)))),
             (0x1000, 0xf042_c803, "wls lr, r2, .+10", (Direct, Jump, CONDITION, Some((0x100a, T32)))),
             (0x1000, 0xf012_c803, "wlstp.16 lr, r2, .+10", (Direct, Jump, CONDITION, Some((0x100a, T32)))),
             (0x1000, 0xf002_cfff, "wlstp.8 lr, r2, .+0x1002", (Direct, Jump, CONDITION, Some((0x2002, T32)))),

@@ -7,9 +7,6 @@ const WIDTH: u32 = 160;
 const HEIGHT: u32 = 120;
 
 /// Writes a file of each kind that `tests/debian.txt` names.
-///
-/// # Errors
-/// Returns an error if a file cannot be written.
 pub fn write_inputs(folder: &Path) -> io::Result<()> {
     let files: [(&str, Vec<u8>); 10] = [
         ("in.ppm", picture()),
@@ -81,7 +78,7 @@ pub fn sound(seconds: u32) -> Vec<u8> {
 }
 
 /// Makes a WAVE file of such a sound.
-pub fn wave(samples: &[u8]) -> Vec<u8> {
+fn wave(samples: &[u8]) -> Vec<u8> {
     let len = samples.len() as u32;
     let mut bytes = b"RIFF".to_vec();
     bytes.extend((len + 36).to_le_bytes());
@@ -96,25 +93,12 @@ pub fn wave(samples: &[u8]) -> Vec<u8> {
 
 /// Makes compressible text.
 fn words(count: u32) -> Vec<u8> {
-    const WORDS: [&str; 13] = [
-        "trace",
-        "of",
-        "every",
-        "instruction",
-        "that",
-        "a",
-        "program",
-        "runs",
-        "block",
-        "by",
-        "branch",
-        "taken",
-        "or",
-    ];
+    let words: Vec<_> =
+        "trace of every instruction that a program runs block by branch taken or".split(' ').collect();
     let mut seed = 1;
     let word = |number| {
         let end = if number % 12 == 11 { "\n" } else { " " };
-        [WORDS[random(&mut seed) as usize % WORDS.len()], end].concat()
+        [words[random(&mut seed) as usize % words.len()], end].concat()
     };
     (0..count).map(word).collect::<String>().into_bytes()
 }

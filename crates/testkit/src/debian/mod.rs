@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-pub use inputs::{picture, sound, wave, write_inputs};
+pub use inputs::{picture, sound, write_inputs};
 
 use crate::qemu::Guest;
 
@@ -60,9 +60,6 @@ pub struct Program {
 
 impl Program {
     /// Returns all programs, in order.
-    ///
-    /// # Panics
-    /// If the table is malformed.
     pub fn all() -> Vec<Self> {
         include_str!("../../../../tests/debian.txt").lines().flat_map(of_line).collect()
     }

@@ -4,30 +4,32 @@ use std::process::Command;
 
 use tracewright_etrace::{Options, Params};
 
-/// A program that the reference flow's encoder traced.
+/// A program that another encoder traced.
 #[derive(Clone, Debug)]
 pub struct Flow {
-    /// Folder of its set, such as `itype4_basic`.
+    /// Set of the reference flow, such as `itype4_basic`. For the old C codec its enabled options: `base`, or letters (`f` full
+    /// address, `i` implicit return, `b` branch prediction, `j` jump target cache).
     pub set: String,
     /// Name of the program.
     pub program: String,
-    /// Parameters of the encoder, from the set's `.scf` file.
+    /// Parameters of the encoder.
     pub params: Params,
     folder: PathBuf,
+    /// Start of the names of its files.
+    stem: String,
+    /// End of the name of the file with the fields of packets.
+    fields: &'static str,
 }
 
 impl Flow {
     /// Returns the packets as bytes, in SMI framing.
-    ///
-    /// # Panics
-    /// If there are none.
     pub fn raw(&self) -> Vec<u8> {
         fs::read(self.file("te_inst_raw")).unwrap()
     }
 
-    /// Returns the fields of the packets, if the flow wrote them and `xz` is available.
+    /// Returns the fields of the packets, if there are any and `xz` is available.
     pub fn csv(&self) -> Option<String> {
-        text(&self.file("te_inst.csv.xz"))
+        text(&self.file(self.fields))
     }
 
     /// Returns the encoder's input, if the flow wrote it and `xz` is available.
@@ -37,14 +39,11 @@ impl Flow {
 
     /// Returns the path of a file of this program and set.
     pub fn file(&self, extension: &str) -> PathBuf {
-        self.folder.join(format!("{}.{extension}", self.program))
+        self.folder.join(format!("{}.{extension}", self.stem))
     }
 }
 
 /// Returns everything that the reference flow traced, in the folder of captures.
-///
-/// # Panics
-/// If a file cannot be read.
 pub fn flows(captures: &Path) -> Vec<Flow> {
     let mut flows = Vec::new();
     for set in ["itype3_basic", "itype3_debug", "itype4_basic", "itype4_debug", "itype4_fake_scf"] {
@@ -58,7 +57,8 @@ pub fn flows(captures: &Path) -> Vec<Flow> {
             if let Some(program) = name.strip_suffix(".te_inst_raw") {
                 let (set, program) = (set.to_owned(), program.to_owned());
                 let params = if is_rv32(&program) { rv32.clone() } else { rv64.clone() };
-                flows.push(Flow { set, program, params, folder: folder.clone() });
+                let (folder, stem) = (folder.clone(), program.clone());
+                flows.push(Flow { set, program, params, folder, stem, fields: "te_inst.csv.xz" });
             }
         }
     }
@@ -66,49 +66,15 @@ pub fn flows(captures: &Path) -> Vec<Flow> {
     flows
 }
 
-/// A program that the old C codec traced, with some options.
-#[derive(Clone, Debug)]
-pub struct Mix {
-    /// Name of the program.
-    pub program: String,
-    /// Enabled options: `base`, or letters (`f` full address, `i` implicit return, `b` branch prediction, `j` jump target cache).
-    pub mix: String,
-    /// Parameters of the encoder.
-    pub params: Params,
-    /// Options of the letters.
-    pub options: Options,
-    folder: PathBuf,
-}
-
-impl Mix {
-    /// Returns the packets as bytes, in SMI framing.
-    ///
-    /// # Panics
-    /// If there are none.
-    pub fn raw(&self) -> Vec<u8> {
-        fs::read(self.folder.join(format!("{}.{}.te_inst_raw", self.program, self.mix))).unwrap()
-    }
-
-    /// Returns the fields of the packets, if `xz` is available.
-    pub fn csv(&self) -> Option<String> {
-        text(&self.folder.join(format!("{}.{}.packets.csv.xz", self.program, self.mix)))
-    }
-}
-
-/// Returns everything that the C codec traced, in the folder of captures.
-///
-/// # Panics
-/// If the folder cannot be read.
-pub fn mixes(captures: &Path) -> Vec<Mix> {
+/// Returns everything that the C codec traced, in the folder of captures, with the options of the letters.
+pub fn mixes(captures: &Path) -> Vec<(Flow, Options)> {
     let folder = captures.join("riscv/etrace/c_codec_options");
     let mut mixes = Vec::new();
     for entry in fs::read_dir(&folder).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
-        let Some((program, mix)) = name.strip_suffix(".te_inst_raw").and_then(|name| name.split_once('.'))
-        else {
-            continue;
-        };
-        let has = |letter| mix != "base" && mix.contains(letter);
+        let Some(stem) = name.strip_suffix(".te_inst_raw") else { continue };
+        let Some((program, set)) = stem.split_once('.') else { continue };
+        let has = |letter| set != "base" && set.contains(letter);
         let options = Options {
             full_address: has('f'),
             implicit_return: has('i'),
@@ -116,11 +82,12 @@ pub fn mixes(captures: &Path) -> Vec<Mix> {
             jump_target_cache: has('j'),
             ..Options::default()
         };
-        let (program, mix) = (program.to_owned(), mix.to_owned());
+        let (program, set, stem) = (program.to_owned(), set.to_owned(), stem.to_owned());
         let params = c_codec_params(&program, &options);
-        mixes.push(Mix { program, mix, params, options, folder: folder.clone() });
+        let (folder, fields) = (folder.clone(), "packets.csv.xz");
+        mixes.push((Flow { set, program, params, folder, stem, fields }, options));
     }
-    mixes.sort_by(|a, b| (&a.program, &a.mix).cmp(&(&b.program, &b.mix)));
+    mixes.sort_by(|(a, _), (b, _)| (&a.program, &a.set).cmp(&(&b.program, &b.set)));
     mixes
 }
 

@@ -9,9 +9,6 @@ use tracewright_etrace::{Options, Params, SupportLayout, data};
 use crate::Rng;
 
 /// Returns the parameters of any encoder.
-///
-/// # Panics
-/// Never, unless the parameters made here are invalid.
 pub fn any_params(rng: &mut Rng) -> Params {
     let support = *rng.pick(&[SupportLayout::Reference, SupportLayout::Pulp, SupportLayout::Standard]);
     let small = support == SupportLayout::Standard;

@@ -35,9 +35,6 @@ impl<'a> Row<'a> {
 
 /// Parses the packets of a reference flow's `te_inst.csv`. Its flags are the bits that were sent; a flag is asserted
 /// where it differs from the bit before.
-///
-/// # Panics
-/// If a row is not of that encoder.
 pub fn te_inst(csv: &str, params: &Params) -> Vec<Packet> {
     let mut options = Options::default();
     let mut packets = Vec::new();
@@ -53,9 +50,6 @@ pub fn te_inst(csv: &str, params: &Params) -> Vec<Packet> {
 
 /// Parses the packets of the C codec's `packets.csv`; `None` for support packets, which it does not describe. Addresses
 /// are present even if none was sent. There are no contexts: the programs run in machine mode.
-///
-/// # Panics
-/// If a row is not of that encoder.
 pub fn c_codec(csv: &str, params: &Params) -> Vec<Option<Packet>> {
     let signed = |row: &Row<'_>| Address {
         value: row.hex("address").unwrap() << params.iaddress_lsb,

@@ -16,9 +16,6 @@ pub fn read<'a>(mut parser: Parser, chunks: impl IntoIterator<Item = &'a [u8]>) 
 }
 
 /// Checks that every byte of a stream that begins at `start` is part of one message or one gap.
-///
-/// # Panics
-/// If one is not.
 pub fn account(told: &[(u64, Vec<u8>, Message)], start: u64, bytes: &[u8]) {
     let mut end = start;
     for (offset, message_bytes, message) in told {

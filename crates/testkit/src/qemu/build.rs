@@ -43,9 +43,6 @@ impl Variant {
 }
 
 /// Builds `programs/qemu/NAME.c` if that was not done yet. Without a compiler, returns `None` and reports that `test` is skipped.
-///
-/// # Panics
-/// If the program cannot be built, with the compiler's messages.
 pub fn build(test: &str, guest: Guest, name: &str, variant: Variant) -> Option<PathBuf> {
     let compiler = format!("{}-gcc", guest.triple());
     let libc = guest.libraries().join("lib/libc.so.6");

@@ -19,9 +19,6 @@ impl ProgramCounters {
     }
 
     /// Returns how the program ended, after the last address.
-    ///
-    /// # Errors
-    /// Returns an error if it cannot be waited for.
     pub fn status(mut self) -> io::Result<ExitStatus> {
         self.by_ref().for_each(drop);
         self.child.wait()

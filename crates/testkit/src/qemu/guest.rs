@@ -16,40 +16,33 @@ impl Guest {
     /// All processors.
     pub const ALL: [Self; 3] = [Self::Aarch64, Self::Arm, Self::Riscv64];
 
+    /// Names of QEMU and of Debian, and the folder of the cross compiler's libraries in Debian.
+    const fn row(self) -> [&'static str; 3] {
+        match self {
+            Self::Aarch64 => ["aarch64", "arm64", "/usr/aarch64-linux-gnu"],
+            Self::Arm => ["arm", "armhf", "/usr/arm-linux-gnueabihf"],
+            Self::Riscv64 => ["riscv64", "riscv64", "/usr/riscv64-linux-gnu"],
+        }
+    }
+
     /// Returns QEMU's name.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Aarch64 => "aarch64",
-            Self::Arm => "arm",
-            Self::Riscv64 => "riscv64",
-        }
+        self.row()[0]
     }
 
     /// Returns Debian's name.
     pub const fn debian(self) -> &'static str {
-        match self {
-            Self::Aarch64 => "arm64",
-            Self::Arm => "armhf",
-            Self::Riscv64 => "riscv64",
-        }
+        self.row()[1]
     }
 
     /// Returns the prefix of compiler names.
-    pub const fn triple(self) -> &'static str {
-        match self {
-            Self::Aarch64 => "aarch64-linux-gnu",
-            Self::Arm => "arm-linux-gnueabihf",
-            Self::Riscv64 => "riscv64-linux-gnu",
-        }
+    pub fn triple(self) -> &'static str {
+        self.row()[2].trim_start_matches("/usr/")
     }
 
     /// Returns the folder of the cross compiler's libraries in Debian.
     pub fn libraries(self) -> &'static Path {
-        Path::new(match self {
-            Self::Aarch64 => "/usr/aarch64-linux-gnu",
-            Self::Arm => "/usr/arm-linux-gnueabihf",
-            Self::Riscv64 => "/usr/riscv64-linux-gnu",
-        })
+        Path::new(self.row()[2])
     }
 
     /// Returns the emulator, if it is installed.

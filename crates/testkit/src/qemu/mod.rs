@@ -12,7 +12,7 @@ mod own;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::thread;
 
 pub use build::{Variant, build};
@@ -40,54 +40,33 @@ pub struct Program<'a> {
     pub folder: Option<&'a Path>,
 }
 
-/// Outcome of a program.
-#[derive(Clone, Debug)]
-pub struct Outcome {
-    /// Standard output.
-    pub stdout: Vec<u8>,
-    /// Standard error of the program and of QEMU.
-    pub stderr: Vec<u8>,
-    /// Exit status.
-    pub status: ExitStatus,
-}
-
 impl<'a> Program<'a> {
     /// Creates a program without environment, with the libraries of the cross compiler.
     pub fn new(guest: Guest, elf: &'a Path, arguments: &'a [&'a str]) -> Self {
         Self { guest, elf, arguments, environment: &[], root: Some(guest.libraries()), folder: None }
     }
 
-    /// Runs it to its end.
-    ///
-    /// # Errors
-    /// Returns an error if QEMU is missing or cannot be started.
-    pub fn run(&self, stdin: &[u8]) -> io::Result<Outcome> {
+    /// Runs it to its end. Standard error is that of the program and of QEMU.
+    pub fn run(&self, stdin: &[u8]) -> io::Result<Output> {
         self.run_with::<&str>(&[], stdin)
     }
 
     /// Runs it to its end, with additional options for QEMU.
-    ///
-    /// # Errors
-    /// Returns an error if QEMU is missing or cannot be started.
-    pub fn run_with<S: Into<OsString> + Clone>(&self, options: &[S], stdin: &[u8]) -> io::Result<Outcome> {
+    pub fn run_with<S: Into<OsString> + Clone>(&self, options: &[S], stdin: &[u8]) -> io::Result<Output> {
         let mut command = self.command("", options)?;
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let pipe = child.stdin.take();
         // In a thread, since it may write much before it reads. That it does not read everything is no error.
-        let output = thread::scope(|scope| {
+        thread::scope(|scope| {
             scope.spawn(move || pipe.map(|mut pipe| pipe.write_all(stdin)));
             child.wait_with_output()
-        })?;
-        Ok(Outcome { stdout: output.stdout, stderr: output.stderr, status: output.status })
+        })
     }
 
     /// Returns the program counters of all instructions in order, while it runs. Its input is empty, and its output is discarded.
     ///
     /// An instruction that faults is included, since QEMU logs it before it tries.
-    ///
-    /// # Errors
-    /// Returns an error if QEMU is missing or cannot be started.
     pub fn program_counters(&self) -> io::Result<ProgramCounters> {
         // The log comes through a pipe that is standard error until the shell has moved it away, so that nothing is
         // stored, however long it is. There is a translation block for each instruction (-singlestep), none of them
@@ -103,17 +82,11 @@ impl<'a> Program<'a> {
 
     /// Runs it to its end with additional options for QEMU, with input and output as in
     /// [`program_counters`](Self::program_counters), since these can change what a program does.
-    ///
-    /// # Errors
-    /// Returns an error if QEMU is missing or cannot be started.
     pub fn run_silently<S: Into<OsString> + Clone>(&self, options: &[S]) -> io::Result<ExitStatus> {
         self.start_silently(options)?.wait()
     }
 
     /// Starts it in the same way. The process is QEMU itself.
-    ///
-    /// # Errors
-    /// Returns an error if QEMU is missing or cannot be started.
     pub fn start_silently<S: Into<OsString> + Clone>(&self, options: &[S]) -> io::Result<Child> {
         let mut command = self.command("", options)?;
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
@@ -121,9 +94,6 @@ impl<'a> Program<'a> {
 
     /// Runs it with a log of what `-d` selects, one translation block for each instruction. The log goes to
     /// `/dev/null`: this measures how long QEMU takes to write it.
-    ///
-    /// # Errors
-    /// Returns an error if QEMU is missing or cannot be started.
     pub fn log_to_nowhere(&self, log: &str) -> io::Result<ExitStatus> {
         self.run_silently(&["-singlestep", "-d", log, "-D", "/dev/null"])
     }

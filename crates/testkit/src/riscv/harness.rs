@@ -32,10 +32,7 @@ pub(super) const LEN: usize = (STACK_TOP - INTEGERS) as usize;
 
 /// Returns the initial data. Bytes up to [`LEN`] are zero.
 pub(super) fn data(rng: &mut Rng) -> Vec<u8> {
-    let len = POOL as usize;
-    let mut words = values::integers(rng, len);
-    words.extend(values::doubles(rng, len));
-    words.extend(values::singles(rng, len));
+    let mut words = values::pools(rng, POOL as usize);
     words.extend((0..SCRATCH_LEN / 8).map(|_| values::any(rng)));
     words.into_iter().flat_map(u64::to_le_bytes).collect()
 }

@@ -25,7 +25,7 @@ impl Builder<'_> {
         Self::addi(out, pointer, self.base, at);
         self.keeping(pointer, |this| {
             for _ in 0..1 + this.rng.below(3) {
-                let (name, funct3, size, float, load) = *this.rng.pick(table::SHORT);
+                let ([name, _], funct3, size, float, load) = *this.rng.pick(table::SHORT);
                 let data = if load && !float { this.short_temp() } else { this.short() };
                 let offset = size * this.between(0, 32);
                 out.push(name, asm::cl(funct3, size, data, pointer, offset));
@@ -58,7 +58,7 @@ impl Builder<'_> {
         let size = 16 * self.between(1, 32);
         self.move_sp(out, -size);
         for _ in 0..2 + self.rng.below(6) {
-            let (name, funct3, bytes, float, load) = *self.rng.pick(table::STACK);
+            let ([_, name], funct3, bytes, float, load) = *self.rng.pick(table::SHORT);
             let offset = bytes * self.between(0, size.min(64 * bytes) / bytes);
             if load {
                 let rd = if float { self.any() } else { self.temp() };

@@ -1,4 +1,4 @@
-//! Random RV64GC programs with Zba, Zbb and Zbs for Linux, and QEMU to run them.
+//! Random RV64GC programs with Zba, Zbb and Zbs for Linux.
 //!
 //! A program initialises all registers, computes, calls, loops and jumps in ways that end by construction, then writes all its
 //! data, including its registers, to standard output and exits with a status folded from the registers. One register holds a
@@ -22,7 +22,6 @@ mod elf;
 mod flow;
 mod harness;
 mod memory;
-pub mod qemu;
 mod straight;
 mod table;
 mod values;

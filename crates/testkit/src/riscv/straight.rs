@@ -110,24 +110,24 @@ impl Builder<'_> {
 
     /// Emits a floating-point instruction.
     fn float(&mut self, out: &mut Code) {
-        let (name, funct7, funct3, shape) = *self.rng.pick(table::FLOAT);
+        let (names, funct7, funct3, shape) = *self.rng.pick(table::FLOAT);
         let funct3 = if funct3 == ROUNDS { self.rounding() } else { funct3 };
-        // Conversions between both are named for their result.
-        let double =
-            if matches!(name, "fcvt.s.d" | "fcvt.d.s") { name == "fcvt.s.d" } else { funct7 & 1 == 1 };
+        let format = self.rng.below(2) as u8;
+        let double = (format == 1) != (shape == Shape::Other);
         let edges = self.edges();
         let (rd, rs1, rs2) = match shape {
             Shape::Two => {
                 (self.any(), self.float_source(out, double, edges), self.float_source(out, double, edges))
             }
             Shape::One(rs2) => (self.any(), self.float_source(out, double, edges), rs2),
+            Shape::Other => (self.any(), self.float_source(out, double, edges), 1 - format),
             Shape::Compare => {
                 (self.dest(), self.float_source(out, double, edges), self.float_source(out, double, edges))
             }
             Shape::ToInteger(rs2) => (self.dest(), self.float_source(out, double, edges), rs2),
             Shape::FromInteger(rs2) => (self.any(), self.source(out, edges), rs2),
         };
-        out.push(name, asm::r(0x53, funct3, funct7, rd, rs1, rs2));
+        out.push(names[usize::from(format)], asm::r(0x53, funct3, funct7 | u32::from(format), rd, rs1, rs2));
         match shape {
             Shape::Compare | Shape::ToInteger(_) => self.fold(out, rd),
             _ => self.fold_float(out, rd),

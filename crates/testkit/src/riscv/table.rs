@@ -114,24 +114,15 @@ pub(super) const LOAD: &[(&str, u32, u32)] = &[
 pub(super) const STORE: &[(&str, u32, u32)] =
     &[("sb", 0x23, 0), ("sh", 0x23, 1), ("sw", 0x23, 2), ("sd", 0x23, 3), ("fsw", 0x27, 2), ("fsd", 0x27, 3)];
 
-/// Compressed loads and stores: name, funct3, size, whether the register is a floating-point one, whether it loads.
-pub(super) const SHORT: &[(&str, u32, i32, bool, bool)] = &[
-    ("c.fld", 1, 8, true, true),
-    ("c.lw", 2, 4, false, true),
-    ("c.ld", 3, 8, false, true),
-    ("c.fsd", 5, 8, true, false),
-    ("c.sw", 6, 4, false, false),
-    ("c.sd", 7, 8, false, false),
-];
-
-/// Compressed loads and stores from the stack pointer.
-pub(super) const STACK: &[(&str, u32, i32, bool, bool)] = &[
-    ("c.fldsp", 1, 8, true, true),
-    ("c.lwsp", 2, 4, false, true),
-    ("c.ldsp", 3, 8, false, true),
-    ("c.fsdsp", 5, 8, true, false),
-    ("c.swsp", 6, 4, false, false),
-    ("c.sdsp", 7, 8, false, false),
+/// Compressed loads and stores: names, by a register and by the stack pointer, funct3, size, whether the register is a
+/// floating-point one, whether it loads.
+pub(super) const SHORT: &[([&str; 2], u32, i32, bool, bool)] = &[
+    (["c.fld", "c.fldsp"], 1, 8, true, true),
+    (["c.lw", "c.lwsp"], 2, 4, false, true),
+    (["c.ld", "c.ldsp"], 3, 8, false, true),
+    (["c.fsd", "c.fsdsp"], 5, 8, true, false),
+    (["c.sw", "c.swsp"], 6, 4, false, false),
+    (["c.sd", "c.sdsp"], 7, 8, false, false),
 ];
 
 /// Conditional branches: name, funct3.
@@ -170,6 +161,8 @@ pub(super) enum Shape {
     Two,
     /// Floating-point, one source; the second field is this.
     One(u8),
+    /// Floating-point, one source of the other precision, which the second field names.
+    Other,
     /// To an integer register from two sources.
     Compare,
     /// To an integer register; the second field is this.
@@ -178,112 +171,52 @@ pub(super) enum Shape {
     FromInteger(u8),
 }
 
-use Shape::{Compare, FromInteger, One, ToInteger, Two};
+use Shape::{Compare, FromInteger, One, Other, ToInteger, Two};
 
 /// Marks that funct3 is the rounding mode.
 pub(super) const ROUNDS: u32 = 8;
 
-/// Floating-point: name, funct7, funct3 (or [`ROUNDS`]), registers.
-pub(super) const FLOAT: &[(&str, u32, u32, Shape)] = &[
-    ("fadd.s", 0x00, ROUNDS, Two),
-    ("fsub.s", 0x04, ROUNDS, Two),
-    ("fmul.s", 0x08, ROUNDS, Two),
-    ("fdiv.s", 0x0c, ROUNDS, Two),
-    ("fsqrt.s", 0x2c, ROUNDS, One(0)),
-    ("fsgnj.s", 0x10, 0, Two),
-    ("fsgnjn.s", 0x10, 1, Two),
-    ("fsgnjx.s", 0x10, 2, Two),
-    ("fmin.s", 0x14, 0, Two),
-    ("fmax.s", 0x14, 1, Two),
-    ("fcvt.w.s", 0x60, ROUNDS, ToInteger(0)),
-    ("fcvt.wu.s", 0x60, ROUNDS, ToInteger(1)),
-    ("fcvt.l.s", 0x60, ROUNDS, ToInteger(2)),
-    ("fcvt.lu.s", 0x60, ROUNDS, ToInteger(3)),
-    ("fmv.x.w", 0x70, 0, ToInteger(0)),
-    ("fclass.s", 0x70, 1, ToInteger(0)),
-    ("fle.s", 0x50, 0, Compare),
-    ("flt.s", 0x50, 1, Compare),
-    ("feq.s", 0x50, 2, Compare),
-    ("fcvt.s.w", 0x68, ROUNDS, FromInteger(0)),
-    ("fcvt.s.wu", 0x68, ROUNDS, FromInteger(1)),
-    ("fcvt.s.l", 0x68, ROUNDS, FromInteger(2)),
-    ("fcvt.s.lu", 0x68, ROUNDS, FromInteger(3)),
-    ("fmv.w.x", 0x78, 0, FromInteger(0)),
-    ("fadd.d", 0x01, ROUNDS, Two),
-    ("fsub.d", 0x05, ROUNDS, Two),
-    ("fmul.d", 0x09, ROUNDS, Two),
-    ("fdiv.d", 0x0d, ROUNDS, Two),
-    ("fsqrt.d", 0x2d, ROUNDS, One(0)),
-    ("fsgnj.d", 0x11, 0, Two),
-    ("fsgnjn.d", 0x11, 1, Two),
-    ("fsgnjx.d", 0x11, 2, Two),
-    ("fmin.d", 0x15, 0, Two),
-    ("fmax.d", 0x15, 1, Two),
-    ("fcvt.s.d", 0x20, ROUNDS, One(1)),
-    ("fcvt.d.s", 0x21, ROUNDS, One(0)),
-    ("fcvt.w.d", 0x61, ROUNDS, ToInteger(0)),
-    ("fcvt.wu.d", 0x61, ROUNDS, ToInteger(1)),
-    ("fcvt.l.d", 0x61, ROUNDS, ToInteger(2)),
-    ("fcvt.lu.d", 0x61, ROUNDS, ToInteger(3)),
-    ("fmv.x.d", 0x71, 0, ToInteger(0)),
-    ("fclass.d", 0x71, 1, ToInteger(0)),
-    ("fle.d", 0x51, 0, Compare),
-    ("flt.d", 0x51, 1, Compare),
-    ("feq.d", 0x51, 2, Compare),
-    ("fcvt.d.w", 0x69, ROUNDS, FromInteger(0)),
-    ("fcvt.d.wu", 0x69, ROUNDS, FromInteger(1)),
-    ("fcvt.d.l", 0x69, ROUNDS, FromInteger(2)),
-    ("fcvt.d.lu", 0x69, ROUNDS, FromInteger(3)),
-    ("fmv.d.x", 0x79, 0, FromInteger(0)),
+/// Floating-point: names in single and double precision, funct7 of the first, funct3 (or [`ROUNDS`]), registers.
+pub(super) const FLOAT: &[([&str; 2], u32, u32, Shape)] = &[
+    (["fadd.s", "fadd.d"], 0x00, ROUNDS, Two),
+    (["fsub.s", "fsub.d"], 0x04, ROUNDS, Two),
+    (["fmul.s", "fmul.d"], 0x08, ROUNDS, Two),
+    (["fdiv.s", "fdiv.d"], 0x0c, ROUNDS, Two),
+    (["fsqrt.s", "fsqrt.d"], 0x2c, ROUNDS, One(0)),
+    (["fsgnj.s", "fsgnj.d"], 0x10, 0, Two),
+    (["fsgnjn.s", "fsgnjn.d"], 0x10, 1, Two),
+    (["fsgnjx.s", "fsgnjx.d"], 0x10, 2, Two),
+    (["fmin.s", "fmin.d"], 0x14, 0, Two),
+    (["fmax.s", "fmax.d"], 0x14, 1, Two),
+    (["fcvt.w.s", "fcvt.w.d"], 0x60, ROUNDS, ToInteger(0)),
+    (["fcvt.wu.s", "fcvt.wu.d"], 0x60, ROUNDS, ToInteger(1)),
+    (["fcvt.l.s", "fcvt.l.d"], 0x60, ROUNDS, ToInteger(2)),
+    (["fcvt.lu.s", "fcvt.lu.d"], 0x60, ROUNDS, ToInteger(3)),
+    (["fmv.x.w", "fmv.x.d"], 0x70, 0, ToInteger(0)),
+    (["fclass.s", "fclass.d"], 0x70, 1, ToInteger(0)),
+    (["fle.s", "fle.d"], 0x50, 0, Compare),
+    (["flt.s", "flt.d"], 0x50, 1, Compare),
+    (["feq.s", "feq.d"], 0x50, 2, Compare),
+    (["fcvt.s.w", "fcvt.d.w"], 0x68, ROUNDS, FromInteger(0)),
+    (["fcvt.s.wu", "fcvt.d.wu"], 0x68, ROUNDS, FromInteger(1)),
+    (["fcvt.s.l", "fcvt.d.l"], 0x68, ROUNDS, FromInteger(2)),
+    (["fcvt.s.lu", "fcvt.d.lu"], 0x68, ROUNDS, FromInteger(3)),
+    (["fmv.w.x", "fmv.d.x"], 0x78, 0, FromInteger(0)),
+    (["fcvt.s.d", "fcvt.d.s"], 0x20, ROUNDS, Other),
 ];
 
 /// Instructions in no table above.
-const OTHERS: &[&str] = &[
-    "lui",
-    "auipc",
-    "jal",
-    "jalr",
-    "fence",
-    "fence.i",
-    "fence.tso",
-    "ecall",
-    "lr.w",
-    "lr.d",
-    "sc.w",
-    "sc.d",
-    "c.addi4spn",
-    "c.nop",
-    "c.addi",
-    "c.addiw",
-    "c.li",
-    "c.addi16sp",
-    "c.lui",
-    "c.srli",
-    "c.srai",
-    "c.andi",
-    "c.sub",
-    "c.xor",
-    "c.or",
-    "c.and",
-    "c.subw",
-    "c.addw",
-    "c.j",
-    "c.beqz",
-    "c.bnez",
-    "c.slli",
-    "c.jr",
-    "c.mv",
-    "c.jalr",
-    "c.add",
-];
+const OTHERS: &str = "lui auipc jal jalr fence fence.i fence.tso ecall lr.w lr.d sc.w sc.d c.addi4spn c.nop c.addi c.addiw \
+    c.li c.addi16sp c.lui c.srli c.srai c.andi c.sub c.xor c.or c.and c.subw c.addw c.j c.beqz c.bnez \
+    c.slli c.jr c.mv c.jalr c.add";
 
 /// Iterates over all instructions of RV64IMAFDC, Zicsr, Zifencei, Zba, Zbb and Zbs, except `ebreak` and `c.ebreak`,
 /// which would end the program.
 pub fn mnemonics() -> impl Iterator<Item = &'static str> {
     let plain = REGISTER.iter().map(|row| row.0).chain(IMMEDIATE.iter().map(|row| row.0));
-    let memory = LOAD.iter().chain(STORE).map(|row| row.0).chain(SHORT.iter().chain(STACK).map(|row| row.0));
+    let memory = LOAD.iter().chain(STORE).map(|row| row.0).chain(SHORT.iter().flat_map(|row| row.0));
     let pairs = ATOMIC.iter().chain(FUSED).flat_map(|row| row.0);
-    let few = BRANCH.iter().chain(CSR).map(|row| row.0).chain(FLOAT.iter().map(|row| row.0));
+    let few = BRANCH.iter().chain(CSR).map(|row| row.0).chain(FLOAT.iter().flat_map(|row| row.0));
     let plain = plain.chain(SHIFT.iter().map(|row| row.0));
-    plain.chain(memory).chain(pairs).chain(few).chain(OTHERS.iter().copied())
+    plain.chain(memory).chain(pairs).chain(few).chain(OTHERS.split(' '))
 }

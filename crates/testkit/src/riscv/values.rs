@@ -137,25 +137,15 @@ pub(super) const EDGES: usize = 8;
 /// Upper half of a NaN-boxed single.
 const BOX: u64 = 0xffff_ffff_0000_0000;
 
-/// Makes a pool of integers.
-pub(super) fn integers(rng: &mut Rng, len: usize) -> Vec<u64> {
-    let mut pool = INTEGER_EDGES.to_vec();
-    pool.resize_with(len, || integer(rng));
-    pool
-}
-
-/// Makes a pool of doubles.
-pub(super) fn doubles(rng: &mut Rng, len: usize) -> Vec<u64> {
-    let mut pool = DOUBLE_EDGES.to_vec();
-    pool.resize_with(len, || double(rng));
-    pool
-}
-
-/// Makes a pool of singles.
-pub(super) fn singles(rng: &mut Rng, len: usize) -> Vec<u64> {
-    let mut pool = SINGLE_EDGES.map(|bits| BOX | u64::from(bits)).to_vec();
-    pool.resize_with(len, || single(rng));
-    pool
+/// Makes pools of integers, doubles and singles, of `len` values each, one after the other.
+pub(super) fn pools(rng: &mut Rng, len: usize) -> Vec<u64> {
+    let mut pools = INTEGER_EDGES.to_vec();
+    pools.resize_with(len, || integer(rng));
+    pools.extend(DOUBLE_EDGES);
+    pools.resize_with(2 * len, || double(rng));
+    pools.extend(SINGLE_EDGES.map(|bits| BOX | u64::from(bits)));
+    pools.resize_with(3 * len, || single(rng));
+    pools
 }
 
 /// Returns any number.

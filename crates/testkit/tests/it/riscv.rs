@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::process::Command;
 use std::thread;
 
-use tracewright_testkit::riscv::{self, Instruction, Options, Program, qemu};
+use tracewright_testkit::qemu::{self, Guest};
+use tracewright_testkit::riscv::{self, Instruction, Options, Program};
 use tracewright_testkit::{Rng, Scratch, skip};
 
 const SEEDS: u64 = 500;
@@ -34,14 +35,14 @@ fn same_seed_same_program() {
 
 #[test]
 fn programs_run_to_their_end() {
-    if !qemu::available("programs_run_to_their_end") {
+    if !Guest::Riscv64.available("programs_run_to_their_end") {
         return;
     }
     let folder = Scratch::new("riscv");
     all(|seed| {
         let program = program(seed);
         let path = folder.write(seed.to_string(), &program.elf());
-        let outcome = qemu::run(&path, &[], b"").unwrap();
+        let outcome = qemu::Program::new(Guest::Riscv64, &path, &[]).run(b"").unwrap();
         assert_eq!(String::from_utf8_lossy(&outcome.stderr), "", "seed {seed}");
         assert_eq!(outcome.stdout.len(), program.output_len(), "seed {seed}: {}", outcome.status);
         assert_eq!(outcome.status.code(), Program::status(&outcome.stdout).map(i32::from), "seed {seed}");
@@ -51,14 +52,14 @@ fn programs_run_to_their_end() {
 
 #[test]
 fn everything_is_executed() {
-    if !qemu::available("everything_is_executed") {
+    if !Guest::Riscv64.available("everything_is_executed") {
         return;
     }
     let folder = Scratch::new("riscv");
     let results = all(|seed| {
         let program = program(seed);
         let path = folder.write(seed.to_string(), &program.elf());
-        let mut counters = qemu::program_counters(&path, &[]).unwrap();
+        let mut counters = qemu::Program::new(Guest::Riscv64, &path, &[]).program_counters().unwrap();
         let (mut steps, mut executed) = (0, HashMap::<u64, u64>::new());
         for counter in counters.by_ref() {
             steps += 1;

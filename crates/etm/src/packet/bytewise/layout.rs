@@ -112,53 +112,31 @@ pub(super) fn exception_number(t: &Trace, params: &Params) -> (u16, bool) {
 }
 
 pub(super) fn has_context(kind: Kind) -> bool {
-    matches!(
-        kind,
-        Kind::AddressContext32Is0
-            | Kind::AddressContext32Is1
-            | Kind::AddressContext64Is0
-            | Kind::AddressContext64Is1
-    )
+    use Kind::{AddressContext32Is0, AddressContext32Is1, AddressContext64Is0, AddressContext64Is1};
+    matches!(kind, AddressContext32Is0 | AddressContext32Is1 | AddressContext64Is0 | AddressContext64Is1)
 }
 
-/// Returns the number of payload bytes of an address. 2 stands for one or two.
-pub(super) fn address_len(kind: Kind) -> u8 {
+/// Returns the number of payload bytes of an address (2 stands for one or two) and its instruction set.
+fn address(kind: Kind) -> (u8, InstructionSet) {
+    use InstructionSet::{Is0, Is1};
     match kind {
-        Kind::AddressShortIs0
-        | Kind::AddressShortIs1
-        | Kind::SourceAddressShortIs0
-        | Kind::SourceAddressShortIs1 => 2,
-        Kind::Address32Is0
-        | Kind::Address32Is1
-        | Kind::SourceAddress32Is0
-        | Kind::SourceAddress32Is1
-        | Kind::AddressContext32Is0
-        | Kind::AddressContext32Is1 => 4,
-        Kind::Address64Is0
-        | Kind::Address64Is1
-        | Kind::SourceAddress64Is0
-        | Kind::SourceAddress64Is1
-        | Kind::AddressContext64Is0
-        | Kind::AddressContext64Is1 => 8,
-        _ => 0,
+        Kind::AddressShortIs0 | Kind::SourceAddressShortIs0 => (2, Is0),
+        Kind::AddressShortIs1 | Kind::SourceAddressShortIs1 => (2, Is1),
+        Kind::Address32Is0 | Kind::SourceAddress32Is0 | Kind::AddressContext32Is0 => (4, Is0),
+        Kind::Address32Is1 | Kind::SourceAddress32Is1 | Kind::AddressContext32Is1 => (4, Is1),
+        Kind::Address64Is0 | Kind::SourceAddress64Is0 | Kind::AddressContext64Is0 => (8, Is0),
+        Kind::Address64Is1 | Kind::SourceAddress64Is1 | Kind::AddressContext64Is1 => (8, Is1),
+        _ => (0, Is0),
     }
 }
 
+pub(super) fn address_len(kind: Kind) -> u8 {
+    address(kind).0
+}
+
 pub(super) fn is_of(kind: Kind, header: u8) -> InstructionSet {
-    let is1 = match kind {
-        // Q types 6 and 0xB.
-        Kind::Q => header & 0xf == 0x6 || header & 0xf == 0xb,
-        _ => matches!(
-            kind,
-            Kind::AddressShortIs1
-                | Kind::SourceAddressShortIs1
-                | Kind::Address32Is1
-                | Kind::SourceAddress32Is1
-                | Kind::AddressContext32Is1
-                | Kind::Address64Is1
-                | Kind::SourceAddress64Is1
-                | Kind::AddressContext64Is1
-        ),
-    };
-    if is1 { InstructionSet::Is1 } else { InstructionSet::Is0 }
+    match (kind, header & 0xf) {
+        (Kind::Q, 0x6 | 0xb) => InstructionSet::Is1,
+        _ => address(kind).1,
+    }
 }
