@@ -11,7 +11,6 @@ use crate::walk::instructions;
 
 /// Finds the symbols that a source function is inlined into. Returns for each symbol how many instructions of the
 /// inlined function ran there, according to `ran`, which is indexed by binary.
-#[must_use]
 pub fn inlined_into<'p>(binaries: &[(u32, &'p Program)], ran: &[Ran], name: &str) -> BTreeMap<String, u64> {
     let mut found = BTreeMap::new();
     for &(binary, program) in binaries {

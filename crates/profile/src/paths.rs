@@ -68,7 +68,6 @@ pub struct Correlated {
 
 impl Correlated {
     /// Returns how often both ran.
-    #[must_use]
     pub fn runs(&self) -> u64 {
         self.counts.iter().flatten().sum()
     }
@@ -90,7 +89,6 @@ const MOST: usize = 1 << 18;
 
 impl Paths {
     /// Creates statistics over `width` branches, 1 to [`WIDEST`].
-    #[must_use]
     pub fn new(width: usize) -> Self {
         Self {
             width: width.clamp(1, WIDEST),
@@ -194,13 +192,11 @@ impl Paths {
     }
 
     /// Returns the path width.
-    #[must_use]
     pub fn width(&self) -> usize {
         self.width
     }
 
     /// Returns how many entries did not fit.
-    #[must_use]
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
@@ -218,7 +214,6 @@ impl Paths {
     }
 
     /// Returns all branches by decreasing information gain of their paths over all runs.
-    #[must_use]
     pub fn conditioned(&self) -> Vec<Conditioned> {
         let mut sums: HashMap<u32, ([u64; 2], u64)> = HashMap::new();
         for (&(branch, _), path) in &self.paths {
@@ -251,7 +246,6 @@ impl Paths {
     }
 
     /// Returns all pairs with information gain, by decreasing gain over all runs.
-    #[must_use]
     pub fn correlated(&self) -> Vec<Correlated> {
         let rows = self.pairs.iter().filter_map(|(&(branch, with), &counts)| {
             let [a, b] = counts.map(|counts| (counts[0] + counts[1]) as f64);
@@ -268,7 +262,6 @@ impl Paths {
     }
 
     /// Returns the `most` most frequent paths, each with the branch after it.
-    #[must_use]
     pub fn hot(&self, most: usize) -> Vec<HotPath> {
         let all = self.paths.iter().flat_map(|(&(branch, _), path)| {
             [0, 1].map(|taken| (path.runs[taken as usize], &path.outcomes, branch << 1 | taken))

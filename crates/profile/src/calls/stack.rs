@@ -29,7 +29,6 @@ pub enum How {
 
 impl How {
     /// Returns whether this entry counts as a call.
-    #[must_use]
     pub const fn is_call(self) -> bool {
         matches!(self, Self::Call | Self::Tail | Self::Exception)
     }

@@ -242,7 +242,6 @@ impl Tracker {
     }
 
     /// Returns all threads seen, by number.
-    #[must_use]
     pub fn threads(&self) -> &[Thread] {
         &self.threads
     }
@@ -253,7 +252,6 @@ impl Tracker {
     }
 
     /// Returns how often the call stack became uncertain.
-    #[must_use]
     pub fn losses(&self) -> Losses {
         self.losses
     }

@@ -22,7 +22,6 @@ use crate::program::Program;
 type Lines = BTreeMap<(Option<String>, u32), u64>;
 
 /// Writes the file.
-#[must_use]
 pub fn write(calls: &CallTree, profile: &Profile, program: &Program) -> String {
     let mut functions = calls.functions.clone();
     let lines = lines(&mut functions, profile, program);

@@ -31,7 +31,6 @@ const INDIRECT_CALL: u32 = 7;
 const NO_FILE: u32 = u32::MAX;
 
 /// Writes all functions.
-#[must_use]
 pub fn write(samples: &Samples, version: Version) -> Vec<u8> {
     let is_new = version == Version::Three;
     let mut names = BTreeMap::from([("", 0)]);

@@ -16,7 +16,6 @@ const OFFSETS: u64 = 4;
 const PROFILE: u64 = 32;
 
 /// Writes all functions.
-#[must_use]
 pub fn write(samples: &Samples) -> Vec<u8> {
     let mut names = BTreeMap::new();
     samples.functions.iter().for_each(|(name, function)| gather(&mut names, name, function));

@@ -22,7 +22,6 @@ mod field {
 }
 
 /// Writes the profile as gzip.
-#[must_use]
 pub fn write(calls: &CallTree, profile: &Profile, program: &Program) -> Vec<u8> {
     let mut out = Writer::default();
     let mut strings = Strings::default();

@@ -38,7 +38,6 @@ impl Writer {
     }
 
     /// Returns all fields so far.
-    #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }

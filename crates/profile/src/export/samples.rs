@@ -91,7 +91,6 @@ type Path<'p> = Vec<(&'p str, Location)>;
 
 impl Samples {
     /// Computes the samples of a profile.
-    #[must_use]
     pub fn new(profile: &Profile, program: &Program, discriminators: Discriminators) -> Self {
         let mut all = Self::default();
         // Number of runs and length of each instruction.

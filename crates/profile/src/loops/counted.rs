@@ -10,7 +10,6 @@ use crate::counts::{Place, Profile};
 
 /// Computes for each loop how often its header ran, how often it was entered, and how many instructions ran in it. The
 /// trips of single entries are not known.
-#[must_use]
 pub fn counted(graph: &Graph, profile: &Profile) -> Vec<TripCounts> {
     let mut counts = vec![TripCounts::default(); graph.loops().len()];
     // Transfers to the header from inside, and to any part from outside.

@@ -104,31 +104,26 @@ impl Graph {
     }
 
     /// Returns all leaders, sorted by place.
-    #[must_use]
     pub fn leaders(&self) -> &[Leader] {
         &self.leaders
     }
 
     /// Returns the number of the leader at a place.
-    #[must_use]
     pub fn leader(&self, place: Place) -> Option<u32> {
         self.numbers.get(&place).copied()
     }
 
     /// Returns the successors of each leader.
-    #[must_use]
     pub fn successors(&self) -> &[Vec<u32>] {
         &self.successors
     }
 
     /// Returns all loops, outer ones before inner ones. Headers are leader numbers.
-    #[must_use]
     pub fn loops(&self) -> &[Loop] {
         &self.loops
     }
 
     /// Returns the innermost loop of a leader.
-    #[must_use]
     pub fn innermost(&self, leader: u32) -> Option<u32> {
         self.innermost.get(leader as usize).copied().flatten()
     }
@@ -139,13 +134,11 @@ impl Graph {
     }
 
     /// Returns the next leader if it comes before the branch of this one.
-    #[must_use]
     pub fn inner(&self, leader: u32) -> Option<u32> {
         inner(&self.leaders, leader as usize)
     }
 
     /// Returns whether a loop is `outer` or inside it.
-    #[must_use]
     pub fn is_inside(&self, inner: u32, outer: u32) -> bool {
         std::iter::successors(Some(inner), |number| self.loops[*number as usize].parent)
             .any(|number| number == outer)

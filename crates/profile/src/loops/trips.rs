@@ -49,7 +49,6 @@ struct Stack {
 
 impl<'g> Trips<'g> {
     /// Creates a counter for the loops of a graph.
-    #[must_use]
     pub fn new(graph: &'g Graph) -> Self {
         let counts = vec![TripCounts::default(); graph.loops().len()];
         Self {

@@ -76,13 +76,11 @@ impl Watch for Vec<Change> {
 
 impl<'c> Slicer<'c> {
     /// Creates a slicer with a clock. Without a clock, time is the number of instructions.
-    #[must_use]
     pub fn new(clock: Option<Clock<'c>>, limits: Limits) -> Self {
         Self::at_times(clock, limits, None)
     }
 
     /// Creates a slicer that keeps only what ran at timestamps in `times`.
-    #[must_use]
     pub fn at_times(clock: Option<Clock<'c>>, limits: Limits, times: Option<Range<u64>>) -> Self {
         let starts = clock.as_ref().is_none_or(|clock| clock.kind() == Kind::Counts);
         let time = Time { last: starts.then_some(0), ..Time::default() };
@@ -180,13 +178,11 @@ impl<'c> Slicer<'c> {
     }
 
     /// Returns what became of the instructions in the requested time. Complete after [`finish`](Self::finish).
-    #[must_use]
     pub fn shown(&self) -> Shown {
         self.tracks.shown()
     }
 
     /// Returns the selection of instructions.
-    #[must_use]
     pub fn gate(&self) -> &Gate {
         &self.gate
     }
@@ -199,13 +195,11 @@ impl<'c> Slicer<'c> {
     }
 
     /// Returns all threads seen, by number.
-    #[must_use]
     pub fn threads(&self) -> &[Thread] {
         self.tracker.threads()
     }
 
     /// Returns the time at which slices ended because there were too many.
-    #[must_use]
     pub fn cut(&self) -> Option<u64> {
         self.tracks.cut()
     }

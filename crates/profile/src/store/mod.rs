@@ -43,7 +43,6 @@ mod tag {
 }
 
 /// Returns whether a file that begins with `start` is a profile.
-#[must_use]
 pub fn is_profile(start: &[u8]) -> bool {
     start.starts_with(&MAGIC)
 }
