@@ -163,7 +163,7 @@ pub struct End {
 }
 
 /// Returns whether the next block may not follow the last one.
-fn is_break(element: &Element) -> bool {
+pub(crate) fn is_break(element: &Element) -> bool {
     match element {
         Element::TraceOn(_)
         | Element::Gap { .. }

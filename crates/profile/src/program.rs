@@ -8,6 +8,7 @@ use tracewright_flow::Instructions;
 use tracewright_image::{FileRef, Frame, Image, Linkage, SourceLine, Symbol};
 
 use crate::counts::{Binary, Code, Place, Profile};
+use crate::functions::Function;
 
 /// Code, symbols and source lines of a profile's binaries.
 #[derive(Debug)]
@@ -113,6 +114,11 @@ impl Program {
     /// Returns the symbol at a place.
     pub fn symbol(&self, place: Place) -> Option<Symbol<'_>> {
         self.image.symbols().symbol(place.address, self.space(place.binary))
+    }
+
+    /// Returns the source line of a function's start.
+    pub fn source_of(&self, function: &Function) -> Option<SourceLine<'_>> {
+        self.image.symbols().source(function.start?, Image::space_of(function.file?))
     }
 
     /// Returns the source line at a place.

@@ -1,14 +1,12 @@
 //! Symbols, lines and inlined functions compared with GNU binutils, at every address of code.
 
-use crate::support;
-
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use support::program;
+use crate::support::program;
 use tracewright_core::MemorySpace;
 use tracewright_image::{Frame, Image, RegionRef, SourceLine};
 use tracewright_testkit::{Scratch, captures, skip};

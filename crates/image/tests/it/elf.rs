@@ -1,8 +1,6 @@
 //! Loading of ELF files of all kinds.
 
-use crate::support;
-
-use support::*;
+use crate::support::*;
 use tracewright_core::MemorySpace;
 use tracewright_image::{Bytes, Image, Place, Reason, Remark};
 

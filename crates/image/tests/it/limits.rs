@@ -1,9 +1,7 @@
 //! Malicious files take time and memory in proportion to their size.
 
-use crate::support;
-
-use support::program;
-use support::*;
+use crate::support::program;
+use crate::support::*;
 use tracewright_core::MemorySpace;
 use tracewright_image::{Image, RegionRef};
 use tracewright_testkit::{Scratch, skip};

@@ -1,10 +1,8 @@
 //! Processes with their own memory.
 
-use crate::support;
-
 use std::collections::HashMap;
 
-use support::{program, symbol};
+use crate::support::{program, symbol};
 use tracewright_core::{Context, MemorySpace, Security};
 use tracewright_image::{Bytes, FileId, Image, Moment};
 use tracewright_testkit::Rng;

@@ -1,8 +1,6 @@
 //! Symbol shown at an address.
 
-use crate::support;
-
-use support::*;
+use crate::support::*;
 use tracewright_core::MemorySpace;
 use tracewright_image::Image;
 

@@ -118,7 +118,7 @@ impl Mmap {
             let (protection, _flags) = (fields.u32()?, fields.u32()?);
             executable = protection & PROT_EXEC != 0;
         }
-        let path = text(fields.rest());
+        let path = text(fields.rest);
         let kernel = misc & CPU_MODE == KERNEL || pid == NO_PROCESS;
         let executable = executable && !is_guest;
         Some(Self { pid, tid, start, len, offset, path, build_id, executable, kernel })
@@ -138,7 +138,7 @@ impl Comm {
     pub fn read(body: &[u8], misc: u16) -> Option<Self> {
         let mut fields = Fields::new(body);
         let (pid, tid) = (fields.u32()?, fields.u32()?);
-        Some(Self { pid, tid, name: text(fields.rest()), exec: misc & COMM_EXEC != 0 })
+        Some(Self { pid, tid, name: text(fields.rest), exec: misc & COMM_EXEC != 0 })
     }
 }
 
@@ -226,7 +226,7 @@ pub(super) fn build_id(body: &[u8], misc: u16) -> Option<(String, BuildId)> {
     let _pid = fields.u32()?;
     let id = fields.take(24)?;
     let len = (misc & BUILD_ID_SIZE != 0).then(|| id[20].into());
-    Some((text(fields.rest()), BuildId::new(&id[..20], len)?))
+    Some((text(fields.rest), BuildId::new(&id[..20], len)?))
 }
 
 #[cfg(test)]

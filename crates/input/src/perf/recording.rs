@@ -152,11 +152,8 @@ impl<'a, 'f> Reader<'a, 'f> {
             // After a place without a record, one with trace may follow.
             let index = self.recording.features.index.iter().filter(|_| self.file == 0);
             let next = index.filter_map(|&at| usize::try_from(at).ok());
-            let next = next.filter(|&at| walk.position() < at && at < range.end).min();
-            match next.filter(|_| walk.position() < range.end) {
-                Some(at) => walk.skip_to(at),
-                None => break,
-            }
+            let Some(at) = next.filter(|&at| walk.at < at && at < range.end).min() else { break };
+            walk.at = at;
         }
         if !packed.is_empty() {
             self.recording.is_compressed = true;
@@ -290,7 +287,7 @@ impl<'a, 'f> Reader<'a, 'f> {
     fn feature(&mut self, body: &'a [u8]) -> Option<()> {
         let mut fields = Fields::new(body);
         let number = u32::try_from(fields.u64()?).ok()?;
-        self.recording.features.take(number, fields.rest(), self.faults);
+        self.recording.features.take(number, fields.rest, self.faults);
         Some(())
     }
 }
@@ -299,6 +296,6 @@ impl<'a, 'f> Reader<'a, 'f> {
 fn compressed2(body: &[u8]) -> &[u8] {
     let mut fields = Fields::new(body);
     let len = fields.u64().unwrap_or(0);
-    let rest = fields.rest();
+    let rest = fields.rest;
     &rest[..rest.len().min(usize::try_from(len).unwrap_or(usize::MAX))]
 }

@@ -1,8 +1,6 @@
 //! Every fault of a memory dump, as in `problems.rs`.
 
-use crate::support;
-
-use support::{CORE, Folder, SNAPSHOT};
+use crate::support::{CORE, Folder, SNAPSHOT};
 
 const MISSING: &str = "No such file or directory (os error 2)";
 

@@ -1,12 +1,10 @@
 //! Our own capture folder: written, read back, and with every fault that people manage.
 
-use crate::support;
-
 use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use support::{CAPTURE, Folder, listed};
+use crate::support::{CAPTURE, Folder, listed};
 use tracewright_core::{Isa, MemorySpace};
 use tracewright_etrace::stream::{Config, Encapsulation};
 use tracewright_etrace::{Options, Params, SupportLayout, data};

@@ -1,13 +1,11 @@
 //! Recordings that this machine's perf makes of a running program: compressed, to a pipe, and by several
 //! threads. The mappings must be those that perf itself prints.
 
-use crate::support;
-
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::process::{Command, Stdio};
 
-use support::Folder;
+use crate::support::Folder;
 use tracewright_input::perf;
 use tracewright_testkit::skip;
 

@@ -1,12 +1,9 @@
 //! Programs of recordings: the files at each address of each process, and reports about missing ones.
 
-use crate::elf;
-use crate::support;
-
 use std::path::PathBuf;
 
-use elf::{AX, ET_REL, own_section, program, section, symbol};
-use support::Folder;
+use crate::elf::{self, AX, ET_REL, own_section, program, section, symbol};
+use crate::support::Folder;
 use tracewright_core::{Context, MemorySpace, Security};
 use tracewright_image::{Image, Moment};
 use tracewright_input::{Problem, perf};

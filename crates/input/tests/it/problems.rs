@@ -1,8 +1,6 @@
 //! Every fault of a snapshot: where it is reported, with which message, and what is read in spite of it.
 
-use crate::support;
-
-use support::{CORE, Folder, SNAPSHOT, SOURCE, TRACE};
+use crate::support::{CORE, Folder, SNAPSHOT, SOURCE, TRACE};
 use tracewright_input::snapshot::{DeviceClass, SourceRef};
 use tracewright_input::{Severity, Snapshot};
 

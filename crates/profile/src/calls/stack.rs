@@ -287,17 +287,3 @@ impl<A: Watch, B: Watch> Watch for (A, B) {
         self.1.leave();
     }
 }
-
-impl<W: Watch> Watch for &mut W {
-    fn thread(&mut self, number: u32) {
-        (**self).thread(number);
-    }
-
-    fn enter(&mut self, function: u32, how: How) {
-        (**self).enter(function, how);
-    }
-
-    fn leave(&mut self) {
-        (**self).leave();
-    }
-}

@@ -239,24 +239,20 @@ impl Tree {
 
     /// Returns the nodes from the outermost function to `node`, without the thread.
     pub fn path(&self, node: u32) -> Vec<u32> {
-        let mut path = Vec::new();
-        let mut at = Some(node);
-        while let Some(node) = at.and_then(|at| self.nodes.get(at as usize)) {
-            if node.parent.is_some() {
-                path.extend(at);
-            }
-            at = node.parent;
-        }
+        let mut path: Vec<_> = self.up(node).collect();
+        path.pop();
         path.reverse();
         path
     }
 
     /// Returns the thread of a node.
     pub fn thread_of(&self, node: u32) -> u32 {
-        let mut at = node;
-        while let Some(parent) = self.nodes.get(at as usize).and_then(|node| node.parent) {
-            at = parent;
-        }
-        self.nodes.get(at as usize).map_or(0, |node| node.function)
+        self.up(node).last().map_or(0, |root| self.nodes[root as usize].function)
+    }
+
+    /// Iterates over a node and its callers, up to the thread.
+    fn up(&self, node: u32) -> impl Iterator<Item = u32> {
+        let known = Some(node).filter(|&node| (node as usize) < self.nodes.len());
+        std::iter::successors(known, |&at| self.nodes[at as usize].parent)
     }
 }

@@ -88,7 +88,7 @@ impl<'c> Slicer<'c> {
         let is_shut = times.is_some();
         let window = Window { cycles: is_limited.then_some(limits.from..limits.to), times };
         let mut tracks = Tracks::new(limits, starts && !is_shut);
-        tracks.set_shut(is_shut);
+        tracks.is_shut = is_shut;
         Self {
             gate: Gate::new(&window, clock.as_ref().map(Clock::kind)),
             is_passing: false,
@@ -157,7 +157,7 @@ impl<'c> Slicer<'c> {
         let told = clock.take(element);
         gate.pass(element, Some(&told));
         if let Element::Timestamp { .. } = element {
-            tracks.set_shut(!gate.is_time());
+            tracks.is_shut = !gate.is_time();
         }
         let cycle = match told {
             Told::Block(stamps) => stamps.iter().rev().find_map(|stamp| match stamp {
@@ -179,7 +179,7 @@ impl<'c> Slicer<'c> {
 
     /// Returns what became of the instructions in the requested time. Complete after [`finish`](Self::finish).
     pub fn shown(&self) -> Shown {
-        self.tracks.shown()
+        self.tracks.shown
     }
 
     /// Returns the selection of instructions.
@@ -201,7 +201,7 @@ impl<'c> Slicer<'c> {
 
     /// Returns the time at which slices ended because there were too many.
     pub fn cut(&self) -> Option<u64> {
-        self.tracks.cut()
+        self.tracks.cut
     }
 }
 
@@ -279,12 +279,12 @@ impl Time {
 
     /// Closes or opens the requested time from here on.
     fn shut(&mut self, is_shut: bool, tracks: &mut Tracks, out: &mut impl Slices) {
-        if is_shut != tracks.is_shut() {
+        if is_shut != tracks.is_shut {
             self.give_up(tracks, out);
             if is_shut {
                 tracks.suspend(self.now(), out);
             }
-            tracks.set_shut(is_shut);
+            tracks.is_shut = is_shut;
             if !is_shut && self.last.is_some() {
                 tracks.resume(self.now(), out);
             }
