@@ -2,12 +2,10 @@
 
 use std::collections::HashMap;
 
-use crate::support::{program, symbol};
+use crate::support::{ANY, program, symbol};
 use tracewright_core::{Context, MemorySpace, Security};
 use tracewright_image::{Bytes, FileId, Image, Moment};
 use tracewright_testkit::Rng;
-
-const ANY: MemorySpace = MemorySpace::ANY;
 
 /// Memory as a map of single bytes, one for each process: a twin that is too simple to be wrong. `None` marks
 /// a mapping without bytes.
