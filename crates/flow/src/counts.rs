@@ -10,7 +10,7 @@ use crate::{Branches, ElementSink, End, Graph, NodeId};
 /// constructing blocks.
 ///
 /// While decoding it counts by graph node. [`finish`](Self::finish) converts the counts to blocks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Counts {
     paths: Paths,
     /// Counts by node: not taken, and taken or fallen through.
@@ -63,8 +63,7 @@ impl BlockCounts {
 impl Counts {
     /// Creates a sink that has counted nothing.
     pub fn new() -> Self {
-        let (profile, space) = (BlockCounts::default(), MemorySpace::ANY);
-        Self { paths: Paths::new(), nodes: Vec::new(), edges: None, profile, space }
+        Self::default()
     }
 
     /// Returns the counts by block. `graph` must be the one in which they were counted.
@@ -181,11 +180,5 @@ impl ElementSink for Counts {
         let counted = graph.edges().copied().collect::<Vec<_>>();
         self.settle(graph);
         counted.iter().for_each(|edge| self.went(graph, edge));
-    }
-}
-
-impl Default for Counts {
-    fn default() -> Self {
-        Self::new()
     }
 }

@@ -6,8 +6,9 @@ use crate::{Graph, Node, NodeId};
 /// lookup. The counts of the blocks on a path are computed when the path is dropped.
 ///
 /// Each path has one slot, and replaces another path there.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Paths {
+    /// Empty until the first path is learnt.
     slots: Vec<Path>,
     /// Branches of each path. They are separate, so that slots are small, and are needed only to learn or drop a
     /// path.
@@ -69,11 +70,6 @@ impl End {
 }
 
 impl Paths {
-    /// Creates an empty cache. Memory is allocated when the first path is learnt.
-    pub fn new() -> Self {
-        Self { slots: Vec::new(), branches: Vec::new() }
-    }
-
     /// Returns where the path leads, and counts it, if it is known.
     #[inline(always)]
     pub fn follow(&mut self, start: NodeId, code: u32) -> Option<End> {

@@ -20,13 +20,8 @@ pub struct Bytes {
 impl Bytes {
     /// Wraps all bytes of `container`.
     pub fn new(container: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
-        Self::from_arc(Arc::new(container))
-    }
-
-    /// Wraps all bytes of a shared container.
-    pub fn from_arc(container: Arc<dyn AsRef<[u8]> + Send + Sync>) -> Self {
-        let range = 0..(*container).as_ref().len();
-        Self { container, range }
+        let range = 0..container.as_ref().len();
+        Self { container: Arc::new(container), range }
     }
 
     /// Returns the `len` bytes from `offset` on, or `None` if there are fewer.

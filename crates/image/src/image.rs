@@ -165,15 +165,13 @@ impl Image {
 
     /// Returns the region whose bytes are at `address`.
     pub fn region(&self, address: u64, space: MemorySpace) -> Option<RegionRef<'_>> {
-        let (_, region) = self.find(&self.memory, address, space)?;
-        let region = self.region_ref(&self.regions[region as usize]);
+        let region = self.region_ref(self.owner(address, space)?);
         region.file.absent.is_none().then_some(region)
     }
 
     /// Returns name and reason of the file at `address` whose bytes are missing.
     pub fn absent(&self, address: u64, space: MemorySpace) -> Option<(&str, &str)> {
-        let (_, region) = self.find(&self.memory, address, space)?;
-        let file = &self.files[self.regions[region as usize].file as usize];
+        let file = &self.files[self.owner(address, space)?.file as usize];
         file.absent.as_ref().map(|why| (&*file.name, &**why))
     }
 

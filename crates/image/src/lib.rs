@@ -32,10 +32,8 @@
 
 mod builder;
 mod bytes;
-mod code;
 mod elf;
 mod error;
-mod facts;
 mod file;
 mod image;
 mod lines;
@@ -50,12 +48,10 @@ mod xz;
 
 pub use builder::{Builder, FileId};
 pub use bytes::Bytes;
-pub use code::{CodeRange, Function};
-pub use elf::Place;
+pub use elf::{Facts, Place};
 pub use error::{Error, Reason};
-pub use facts::Facts;
 pub use image::{Image, UNKNOWN_TARGET};
-pub use linked::{CodeSegment, FileRef};
+pub use linked::{CodeRange, CodeSegment, FileRef, Function};
 pub use processes::{Moment, Processes};
 pub use region::{Kind, RegionRef, SectionRef};
 pub use remark::{Overlap, Remark};

@@ -1,6 +1,6 @@
 //! Captures in any form: sources that speak a protocol, and buffers that hold their bytes.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::snapshot::{self, Device, DeviceClass, Dump, Snapshot};
 use crate::{Architecture, CoreKind, CoreProfile, Problem, folder};
 
 /// Recording: what was traced, and the files with its trace.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Capture {
     /// Path of the capture.
     pub path: PathBuf,
@@ -239,7 +239,7 @@ impl Capture {
             })
             .collect();
         for buffer in &buffers {
-            problems.extend(same_id(path, buffer, &sources));
+            check_ids(path, buffer, &sources, &mut problems);
         }
         let mut seen = HashSet::new();
         let dumps = devices.into_iter().flat_map(|device| device.dumps);
@@ -254,9 +254,9 @@ impl Capture {
             memory,
             programs,
             processes,
-            recorded: None,
             checksums,
             problems,
+            ..Self::default()
         };
         capture.check_lengths();
         Ok(capture.note_protocols())
@@ -315,12 +315,9 @@ impl Capture {
             let name = format!("source{i}");
             match raw {
                 RawSource::Etm(raw) => Source {
-                    name,
                     core: raw.core.clone().map(|core| (format!("core{i}"), core)),
-                    protocol: Protocol::Etm(raw.params.clone().into()),
                     registers: raw.registers.clone(),
-                    delta: None,
-                    time: None,
+                    ..Source::new(name, Protocol::Etm(raw.params.clone().into()))
                 },
                 RawSource::Etrace(source) => Source::new(name, Protocol::Etrace(source.clone())),
                 RawSource::Registered(params) => Source::new(name, Protocol::Registered(params.clone())),
@@ -330,18 +327,7 @@ impl Capture {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         let all = (0..sources.len()).collect();
         let buffer = Buffer { name, path: path.into(), format, sources: all, pieces: None };
-        let capture = Self {
-            path: path.into(),
-            description: None,
-            sources,
-            buffers: vec![buffer],
-            memory: Vec::new(),
-            programs: Vec::new(),
-            processes: Vec::new(),
-            recorded: None,
-            checksums: Checksums::default(),
-            problems: Vec::new(),
-        };
+        let capture = Self { path: path.into(), sources, buffers: vec![buffer], ..Self::default() };
         Ok(capture.note_protocols())
     }
 
@@ -380,22 +366,17 @@ impl Capture {
     }
 }
 
-/// Returns a problem for each source of a buffer that has the trace ID of an earlier one, because their bytes
-/// cannot be told apart.
-fn same_id<'a>(
-    path: &'a Path,
-    buffer: &'a Buffer,
-    sources: &'a [Source],
-) -> impl Iterator<Item = Problem> + use<'a> {
-    buffer.sources.iter().enumerate().filter_map(move |(i, &source)| {
-        let id = sources[source].id()?;
-        let first = buffer.sources[..i].iter().find(|&&other| sources[other].id() == Some(id))?;
-        let (name, first) = (&sources[source].name, &sources[*first].name);
-        Some(Problem::file_error(
-            path,
-            format!("{name} has the trace ID {id} of {first}: all is read as {first}'s"),
-        ))
-    })
+/// Reports sources of a buffer that share a trace ID, because their bytes cannot be told apart.
+fn check_ids(path: &Path, buffer: &Buffer, sources: &[Source], problems: &mut Vec<Problem>) {
+    let mut firsts = HashMap::new();
+    for source in buffer.sources.iter().map(|&source| &sources[source]) {
+        let Some(id) = source.id() else { continue };
+        let (name, first) = (&source.name, *firsts.entry(id).or_insert(&source.name));
+        if !std::ptr::eq(name, first) {
+            let message = format!("{name} has the trace ID {id} of {first}: all is read as {first}'s");
+            problems.push(Problem::file_error(path, message));
+        }
+    }
 }
 
 fn source(device: &Device, core: Option<&Device>) -> Result<Source, Problem> {
@@ -421,12 +402,9 @@ fn source(device: &Device, core: Option<&Device>) -> Result<Source, Problem> {
     };
     let registers = device.registers.iter();
     Ok(Source {
-        name: device.name.clone(),
         core: core.map(|core| (core.name.clone(), core.kind.clone())),
-        protocol,
         registers: registers.filter_map(|register| Some((register.name.clone(), register.value?))).collect(),
-        delta: None,
-        time: None,
+        ..Source::new(device.name.clone(), protocol)
     })
 }
 

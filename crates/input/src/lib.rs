@@ -44,15 +44,6 @@
 //! # }
 //! ```
 //!
-//! | module | content |
-//! |---|---|
-//! | [`snapshot`] | Arm trace snapshots |
-//! | [`folder`] | our own capture folder |
-//! | [`perf`] | recordings of perf and simpleperf |
-//! | [`etrace`] | E-Trace sources: parameters and options by name |
-//! | [`ini`] | the ini dialect of snapshots |
-//! | [`mod@file`] | opening of input files |
-//!
 //! The crate has no features. To decode the trace of a capture, use `tracewright`, or `tracewright-etm` and
 //! `tracewright-etrace` directly.
 

@@ -68,12 +68,8 @@ impl FromStr for RawSource {
             other => {
                 let kind = registry::named(other)
                     .ok_or_else(|| format!("protocol {other:?}: expected etm4, ete or etrace"))?;
-                let pair = |part: &str| {
-                    let pair =
-                        part.split_once('=').ok_or_else(|| format!("{part:?}: expected NAME=VALUE"))?;
-                    Ok::<_, String>((pair.0.trim().to_ascii_lowercase(), pair.1.trim().to_owned()))
-                };
-                let given = parts.map(pair).collect::<Result<Vec<_>, _>>()?;
+                let owned = |(name, value): (&str, &str)| (name.to_ascii_lowercase(), value.to_owned());
+                let given = parts.map(|part| pair(part).map(owned)).collect::<Result<Vec<_>, _>>()?;
                 return kind.params(&given).map(Self::Registered).map_err(|error| error.to_string());
             }
         };
@@ -81,9 +77,7 @@ impl FromStr for RawSource {
         let (mut core, mut given) = (None, Vec::new());
         let mut seen = Vec::new();
         for part in parts {
-            let (name, value) =
-                part.split_once('=').ok_or_else(|| format!("{part:?}: expected NAME=VALUE"))?;
-            let (name, value) = (name.trim(), value.trim());
+            let (name, value) = pair(part)?;
             if seen.iter().any(|other: &String| other.eq_ignore_ascii_case(name)) {
                 return Err(format!("{name} is given twice"));
             }
@@ -119,11 +113,14 @@ impl FromStr for RawSource {
     }
 }
 
+/// Splits `NAME=VALUE`.
+pub(crate) fn pair(part: &str) -> Result<(&str, &str), String> {
+    let (name, value) = part.split_once('=').ok_or_else(|| format!("{part:?}: expected NAME=VALUE"))?;
+    Ok((name.trim(), value.trim()))
+}
+
 fn parse_u32(text: &str) -> Option<u32> {
-    match text.strip_prefix("0x").or(text.strip_prefix("0X")) {
-        Some(digits) => u32::from_str_radix(digits, 16).ok(),
-        None => text.parse().ok(),
-    }
+    etrace::number(text).and_then(|number| number.try_into().ok())
 }
 
 #[cfg(test)]

@@ -28,32 +28,27 @@ pub struct Branch {
 
 impl Branch {
     /// Returns how often the branch ran.
-    #[must_use]
     pub const fn runs(&self) -> u64 {
         self.taken + self.not_taken
     }
 
     /// Returns f(b), the fraction of runs in which the branch was taken.
-    #[must_use]
     pub fn frequency(&self) -> f64 {
         self.taken as f64 / self.runs().max(1) as f64
     }
 
     /// Returns how often the branch went its less frequent way, which is what a static prediction gets wrong.
-    #[must_use]
     pub fn minority(&self) -> u64 {
         self.taken.min(self.not_taken)
     }
 
     /// Returns whether the branch calls through a register, as function pointers and virtual methods do.
-    #[must_use]
     pub fn is_indirect_call(&self) -> bool {
         self.class.flow == Flow::Indirect && matches!(self.class.role, Role::Call | Role::Swap)
     }
 }
 
 /// Returns all branches that ran, sorted by place.
-#[must_use]
 pub fn branches(profile: &Profile) -> Vec<Branch> {
     let mut all: HashMap<Place, Branch> = HashMap::new();
     for (code, runs) in profile.blocks.iter().filter(|(code, _)| code.class.is_branch()) {

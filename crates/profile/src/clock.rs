@@ -61,26 +61,22 @@ pub enum Told<'s> {
 
 impl<'a> Clock<'a> {
     /// Creates a clock that reads a delta trace.
-    #[must_use]
     pub fn delta(bytes: &'a [u8]) -> Self {
         let beside = Beside { cycles: Cycles::new(bytes), is_open: true, times: Vec::new(), unknown: 0 };
         Self { source: Source::Delta(Box::new(beside)), stamps: Vec::new() }
     }
 
     /// Creates a clock that sums up cycle counts.
-    #[must_use]
     pub fn counts() -> Self {
         Self { source: Source::Counts(0), stamps: Vec::new() }
     }
 
     /// Creates a clock that reads timestamps.
-    #[must_use]
     pub fn times() -> Self {
         Self { source: Source::Times(None), stamps: Vec::new() }
     }
 
     /// Returns the source of time.
-    #[must_use]
     pub fn kind(&self) -> Kind {
         match self.source {
             Source::Delta(_) => Kind::Delta,
@@ -167,7 +163,7 @@ pub struct End {
 }
 
 /// Returns whether the next block may not follow the last one.
-fn is_break(element: &Element) -> bool {
+pub(crate) fn is_break(element: &Element) -> bool {
     match element {
         Element::TraceOn(_)
         | Element::Gap { .. }

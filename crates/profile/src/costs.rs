@@ -65,7 +65,6 @@ struct Entry {
 
 impl Costs {
     /// Returns the memory used, in bytes: some for each instruction of each block that ran.
-    #[must_use]
     pub fn memory(&self) -> usize {
         self.memory
     }

@@ -22,7 +22,6 @@ impl Place {
     pub const NOWHERE: u32 = u32::MAX;
 
     /// Returns the place `bytes` further on.
-    #[must_use]
     pub const fn plus(self, bytes: u64) -> Self {
         Self { binary: self.binary, address: self.address.wrapping_add(bytes) }
     }
@@ -43,7 +42,6 @@ pub struct Binary {
 
 impl Binary {
     /// Describes a file of an image, under its path on the traced system.
-    #[must_use]
     pub fn of(file: &FileRef<'_>) -> Self {
         Self {
             name: file.path().to_owned(),
@@ -54,25 +52,21 @@ impl Binary {
     }
 
     /// Returns the identity of the binary: its build ID or, without one, its name.
-    #[must_use]
     pub fn key(&self) -> (&[u8], &str, bool) {
         if self.build_id.is_empty() { (&[], &self.name, self.is_elf) } else { (&self.build_id, "", true) }
     }
 
     /// Returns whether two binaries have the same identity.
-    #[must_use]
     pub fn is(&self, other: &Self) -> bool {
         self.key() == other.key()
     }
 
     /// Returns the name without folders.
-    #[must_use]
     pub fn file_name(&self) -> &str {
         self.name.rsplit('/').next().unwrap_or(&self.name)
     }
 
     /// Returns the build ID in hexadecimal.
-    #[must_use]
     pub fn build_id_hex(&self) -> String {
         self.build_id.iter().map(|byte| format!("{byte:02x}")).collect()
     }
@@ -97,7 +91,6 @@ pub struct Code {
 
 impl Code {
     /// Describes a block that begins at `start`.
-    #[must_use]
     pub fn of(block: &Block, start: Place) -> Self {
         let len = block.end.wrapping_sub(block.start) as u32;
         let Block { count, isa, last_len, class, .. } = *block;
@@ -105,19 +98,16 @@ impl Code {
     }
 
     /// Returns the place of the last instruction.
-    #[must_use]
     pub fn last(&self) -> Place {
         self.start.plus(u64::from(self.len).saturating_sub(self.last_len.into()))
     }
 
     /// Returns the place after the block.
-    #[must_use]
     pub fn end(&self) -> Place {
         self.start.plus(self.len.into())
     }
 
     /// Converts to a block at the addresses of its binary.
-    #[must_use]
     pub fn block(&self, ended: Ended) -> Block {
         Block {
             start: self.start.address,
@@ -144,7 +134,6 @@ pub struct Runs {
 
 impl Runs {
     /// Returns the number of all runs.
-    #[must_use]
     pub const fn all(&self) -> u64 {
         self.taken.saturating_add(self.not_taken).saturating_add(self.through)
     }
@@ -222,26 +211,22 @@ impl Profile {
     }
 
     /// Returns the number of instructions executed.
-    #[must_use]
     pub fn instructions(&self) -> u64 {
         self.blocks.iter().map(|(code, runs)| u64::from(code.count) * runs.all()).sum()
     }
 
     /// Returns the number of instructions executed, or `None` if it overflows.
-    #[must_use]
     pub fn instructions_checked(&self) -> Option<u64> {
         let mut all = self.blocks.iter().map(|(code, runs)| u64::from(code.count).checked_mul(runs.all()));
         all.try_fold(0_u64, |sum, more| sum.checked_add(more?))
     }
 
     /// Returns the number of branches taken, or `None` if it overflows.
-    #[must_use]
     pub fn taken_checked(&self) -> Option<u64> {
         self.branches.values().try_fold(0_u64, |sum, more| sum.checked_add(*more))
     }
 
     /// Returns the number of taken branches whose target is known.
-    #[must_use]
     pub fn taken(&self) -> u64 {
         self.branches.values().sum()
     }

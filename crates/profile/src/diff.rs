@@ -52,7 +52,6 @@ pub struct Branch {
 
 impl Diff {
     /// Compares two profiles.
-    #[must_use]
     pub fn new(sides: [Side<'_>; 2]) -> Self {
         let instructions = sides.map(|side| side.profile.instructions());
         let branches = branches(sides);
@@ -77,13 +76,11 @@ impl Diff {
 }
 
 /// Returns by how much a share grew: 0.5 is half of the total.
-#[must_use]
 pub fn change(of: [u64; 2], all: [u64; 2]) -> f64 {
     share(of[1], all[1]) - share(of[0], all[0])
 }
 
 /// Returns the share of `of` in `all`.
-#[must_use]
 pub fn share(of: u64, all: u64) -> f64 {
     if all == 0 { 0.0 } else { of as f64 / all as f64 }
 }

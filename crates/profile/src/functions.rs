@@ -74,7 +74,6 @@ impl Functions {
     }
 
     /// Returns the function at an address that [`find`](Self::find) has seen, or else an unknown one without a name.
-    #[must_use]
     pub fn known(&self, address: u64, space: MemorySpace) -> Within {
         self.known.peek(address, space).unwrap_or(Within {
             function: u32::MAX,
@@ -134,13 +133,11 @@ impl Functions {
     }
 
     /// Returns all functions in order of their numbers.
-    #[must_use]
     pub fn list(&self) -> &[Function] {
         &self.list
     }
 
     /// Returns the name of a function.
-    #[must_use]
     pub fn name(&self, function: u32) -> &str {
         self.list.get(function as usize).map_or("?", |function| &function.name)
     }

@@ -37,14 +37,12 @@ pub struct Funnel {
 
 impl Funnel {
     /// Returns the number of bytes that were decoded.
-    #[must_use]
     pub const fn bytes_decoded(&self) -> u64 {
         let not = self.bytes_around.saturating_add(self.bytes_unread).saturating_add(self.bytes_lost);
         self.bytes.saturating_sub(not)
     }
 
     /// Returns whether counts are lower bounds although no trace is missing.
-    #[must_use]
     pub const fn is_lower_bound(&self) -> bool {
         self.unknown_paths > 0 || self.stopped > 0
     }

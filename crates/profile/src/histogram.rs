@@ -44,7 +44,6 @@ impl Histogram {
     }
 
     /// Returns all buckets up to the last one that is not empty.
-    #[must_use]
     pub fn buckets(&self) -> Vec<Bucket> {
         let used = self.buckets.iter().rposition(|&(count, _)| count > 0).map_or(0, |last| last + 1);
         let all = self.buckets[..used].iter().enumerate();

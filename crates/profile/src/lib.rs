@@ -38,8 +38,7 @@
 //!
 //! Modules: `calls` (call tracking and trees), `clock` and `window` (time, and parts of a run), `stalls`, `costs`,
 //! `histogram`, `timeline` and `meter` (cycles), `counts`, `program`, `functions`, `places` and `funnel` (profiles and what
-//! they refer to), `branches`, `loops`, `paths` and `events` (statistics), `inlined` (inlined functions); public ones are
-//! listed below.
+//! they refer to), `branches`, `loops`, `paths` and `events` (statistics); public ones are listed below.
 
 pub mod branch_list;
 mod branches;
@@ -55,7 +54,6 @@ pub mod export;
 mod functions;
 mod funnel;
 mod histogram;
-mod inlined;
 mod loops;
 mod meter;
 mod paths;
@@ -77,7 +75,6 @@ pub use events::{EventAt, EventRow, Events};
 pub use functions::{Function, Functions, Within};
 pub use funnel::Funnel;
 pub use histogram::{Bucket, Histogram};
-pub use inlined::inlined_into;
 pub use loops::{Graph, Leader, Loop, TripCounts, Trips, counted, forest};
 pub use meter::Meter;
 pub use paths::{Conditioned, Correlated, HotPath, Paths, WIDEST};
@@ -85,4 +82,5 @@ pub use places::{PlaceFilter, Span};
 pub use program::Program;
 pub use stalls::{Account, Longest, Stalls};
 pub use timeline::{Cell, Timeline};
+pub use walk::inlined_into;
 pub use window::{Gate, Window};

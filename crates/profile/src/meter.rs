@@ -24,7 +24,6 @@ const MOST_PENDING: usize = 1 << 20;
 
 impl Meter {
     /// Creates a meter for a kind of clock.
-    #[must_use]
     pub fn new(kind: Kind) -> Self {
         let last = (kind == Kind::Counts).then_some(0);
         Self { kind, last, before_loss: None, pending: Vec::new(), waiting: 0 }

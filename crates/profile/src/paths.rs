@@ -6,6 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use tracewright_core::{Element, Ended, MemorySpace};
 
 use crate::by_address::ByAddress;
+use crate::clock::is_break;
 use crate::counts::Place;
 
 /// A branch and its outcome: twice the branch's number, plus 1 if taken.
@@ -68,7 +69,6 @@ pub struct Correlated {
 
 impl Correlated {
     /// Returns how often both ran.
-    #[must_use]
     pub fn runs(&self) -> u64 {
         self.counts.iter().flatten().sum()
     }
@@ -90,7 +90,6 @@ const MOST: usize = 1 << 18;
 
 impl Paths {
     /// Creates statistics over `width` branches, 1 to [`WIDEST`].
-    #[must_use]
     pub fn new(width: usize) -> Self {
         Self {
             width: width.clamp(1, WIDEST),
@@ -130,14 +129,8 @@ impl Paths {
                 self.branch(branch, taken);
             }
             // What comes next does not follow.
-            Element::TraceOn(_)
-            | Element::Gap { .. }
-            | Element::Lost(_)
-            | Element::Mismatch(_)
-            | Element::NoCode { .. }
-            | Element::UnknownPath { .. }
-            | Element::Exception(_)
-            | Element::ExceptionReturn => self.history.clear(),
+            Element::Exception(_) | Element::ExceptionReturn => self.history.clear(),
+            _ if is_break(element) => self.history.clear(),
             _ => {}
         }
     }
@@ -151,10 +144,7 @@ impl Paths {
 
     fn branch(&mut self, branch: u32, taken: bool) {
         if self.history.len() == self.width {
-            // FNV-1a. Among 2^18 paths, the probability of a collision is below 10^-8.
-            let hash = self.history.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &outcome| {
-                (hash ^ u64::from(outcome)).wrapping_mul(0x0100_0000_01b3)
-            });
+            let hash = hash(&self.history);
             let (history, mut runs) = (&self.history, [0; 2]);
             runs[usize::from(taken)] = 1;
             self.dropped += u64::from(!add_path(&mut self.paths, (branch, hash), runs, || {
@@ -180,10 +170,7 @@ impl Paths {
         let here = |outcome: Outcome| numbers[(outcome >> 1) as usize] << 1 | outcome & 1;
         for (&(branch, _), path) in &other.paths {
             let outcomes: Box<[_]> = path.outcomes.iter().map(|&outcome| here(outcome)).collect();
-            let hash = outcomes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &outcome| {
-                (hash ^ u64::from(outcome)).wrapping_mul(0x0100_0000_01b3)
-            });
-            let key = (numbers[branch as usize], hash);
+            let key = (numbers[branch as usize], hash(&outcomes));
             self.dropped += u64::from(!add_path(&mut self.paths, key, path.runs, || outcomes));
         }
         for (&(branch, with), counts) in &other.pairs {
@@ -194,13 +181,11 @@ impl Paths {
     }
 
     /// Returns the path width.
-    #[must_use]
     pub fn width(&self) -> usize {
         self.width
     }
 
     /// Returns how many entries did not fit.
-    #[must_use]
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
@@ -218,7 +203,6 @@ impl Paths {
     }
 
     /// Returns all branches by decreasing information gain of their paths over all runs.
-    #[must_use]
     pub fn conditioned(&self) -> Vec<Conditioned> {
         let mut sums: HashMap<u32, ([u64; 2], u64)> = HashMap::new();
         for (&(branch, _), path) in &self.paths {
@@ -251,7 +235,6 @@ impl Paths {
     }
 
     /// Returns all pairs with information gain, by decreasing gain over all runs.
-    #[must_use]
     pub fn correlated(&self) -> Vec<Correlated> {
         let rows = self.pairs.iter().filter_map(|(&(branch, with), &counts)| {
             let [a, b] = counts.map(|counts| (counts[0] + counts[1]) as f64);
@@ -268,7 +251,6 @@ impl Paths {
     }
 
     /// Returns the `most` most frequent paths, each with the branch after it.
-    #[must_use]
     pub fn hot(&self, most: usize) -> Vec<HotPath> {
         let all = self.paths.iter().flat_map(|(&(branch, _), path)| {
             [0, 1].map(|taken| (path.runs[taken as usize], &path.outcomes, branch << 1 | taken))
@@ -283,6 +265,12 @@ impl Paths {
             })
             .collect()
     }
+}
+
+/// Hashes a path (FNV-1a). Among 2^18 paths, the probability of a collision is below 10^-8.
+fn hash<'o>(path: impl IntoIterator<Item = &'o Outcome>) -> u64 {
+    let mix = |hash: u64, &outcome: &Outcome| (hash ^ u64::from(outcome)).wrapping_mul(0x0100_0000_01b3);
+    path.into_iter().fold(0xcbf2_9ce4_8422_2325, mix)
 }
 
 /// Adds a path. Returns whether there was room.

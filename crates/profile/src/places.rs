@@ -41,7 +41,6 @@ impl Span {
 
 impl PlaceFilter {
     /// Returns whether a place passes.
-    #[must_use]
     pub fn has(&self, place: Place) -> bool {
         let is_in = |spans: &Vec<Span>| spans.iter().any(|span| span.has(place));
         self.binaries.as_ref().is_none_or(|binaries| binaries.contains(&place.binary))
@@ -50,7 +49,6 @@ impl PlaceFilter {
     }
 
     /// Returns whether some of these addresses may pass.
-    #[must_use]
     pub fn meets(&self, binary: u32, addresses: &Range<u64>) -> bool {
         let meets = |spans: &Vec<Span>| spans.iter().any(|span| span.meets(binary, addresses));
         self.binaries.as_ref().is_none_or(|binaries| binaries.contains(&binary))
@@ -59,7 +57,6 @@ impl PlaceFilter {
     }
 
     /// Returns the functions that have executed blocks beginning at accepted places, as file and start like in [`Functions`].
-    #[must_use]
     pub fn functions_of(&self, profile: &Profile, program: &Program) -> HashSet<(Option<u32>, Option<u64>)> {
         let mut functions = Functions::default();
         let starts = profile.blocks.keys().map(|code| code.start).filter(|start| self.has(*start));

@@ -8,6 +8,7 @@ use tracewright_flow::Instructions;
 use tracewright_image::{FileRef, Frame, Image, Linkage, SourceLine, Symbol};
 
 use crate::counts::{Binary, Code, Place, Profile};
+use crate::functions::Function;
 
 /// Code, symbols and source lines of a profile's binaries.
 #[derive(Debug)]
@@ -21,7 +22,6 @@ pub struct Program {
 
 impl Program {
     /// Finds the binaries of a profile in the image that it was made with.
-    #[must_use]
     pub fn new(profile: &Profile, image: &Image) -> Self {
         let (mut files, mut binaries) = (HashMap::new(), HashMap::new());
         for (number, file) in (0..).zip(image.files()) {
@@ -38,13 +38,11 @@ impl Program {
     }
 
     /// Returns the image that [`space`](Self::space) refers to.
-    #[must_use]
     pub fn image(&self) -> &Image {
         &self.image
     }
 
     /// Returns the file of a binary.
-    #[must_use]
     pub fn file(&self, binary: u32) -> Option<FileRef<'_>> {
         self.image.files().nth(*self.files.get(&binary)? as usize)
     }
@@ -59,37 +57,31 @@ impl Program {
     }
 
     /// Returns the memory space in which a binary is at its link-time addresses.
-    #[must_use]
     pub fn space(&self, binary: u32) -> MemorySpace {
         self.files.get(&binary).map_or(Image::space_of(u32::MAX >> 12), |&file| Image::space_of(file))
     }
 
     /// Returns whether a binary is available.
-    #[must_use]
     pub fn has(&self, binary: u32) -> bool {
         self.files.contains_key(&binary)
     }
 
     /// Returns the addresses of the symbol `name`, mangled or not, in a binary.
-    #[must_use]
     pub fn resolve(&self, binary: u32, name: &str) -> Option<Range<u64>> {
         self.image.symbols().resolve_in(*self.files.get(&binary)?, name)
     }
 
     /// Returns the file number of a binary in the image; of several identical files, the first.
-    #[must_use]
     pub fn file_number(&self, binary: u32) -> Option<u32> {
         self.files.get(&binary).copied()
     }
 
     /// Returns the binary of a file of the image, if any of its code ran.
-    #[must_use]
     pub fn binary_of(&self, file: u32) -> Option<u32> {
         self.binaries.get(&file).copied()
     }
 
     /// Returns the place of a memory address in the image that the program was made with.
-    #[must_use]
     pub fn place(&self, image: &Image, address: u64, space: MemorySpace) -> Place {
         let found = image.place(address, space);
         let known =
@@ -98,13 +90,11 @@ impl Program {
     }
 
     /// Iterates over the instructions of a block.
-    #[must_use]
     pub fn instructions(&self, code: &Code) -> Instructions<'_> {
         Instructions::new(&self.image, self.space(code.start.binary), &code.block(Ended::Cut))
     }
 
     /// Returns the target of a block's last instruction, if it is a direct branch.
-    #[must_use]
     pub fn target(&self, code: &Code) -> Option<u64> {
         let len = code.last_len.into();
         let last = Code { start: code.last(), len, count: 1, ..*code };
@@ -112,25 +102,26 @@ impl Program {
     }
 
     /// Returns the functions at a place, the innermost inlined one first.
-    #[must_use]
     pub fn frames(&self, place: Place) -> Vec<Frame<'_>> {
         self.image.symbols().frames(place.address, self.space(place.binary))
     }
 
     /// Returns the linkage name of the function at a place.
-    #[must_use]
     pub fn linkage(&self, place: Place) -> Option<Linkage<'_>> {
         self.image.symbols().linkage(place.address, self.space(place.binary))
     }
 
     /// Returns the symbol at a place.
-    #[must_use]
     pub fn symbol(&self, place: Place) -> Option<Symbol<'_>> {
         self.image.symbols().symbol(place.address, self.space(place.binary))
     }
 
+    /// Returns the source line of a function's start.
+    pub fn source_of(&self, function: &Function) -> Option<SourceLine<'_>> {
+        self.image.symbols().source(function.start?, Image::space_of(function.file?))
+    }
+
     /// Returns the source line at a place.
-    #[must_use]
     pub fn source(&self, place: Place) -> Option<SourceLine<'_>> {
         self.image.symbols().source(place.address, self.space(place.binary))
     }

@@ -82,7 +82,6 @@ pub struct Account {
 
 impl Account {
     /// Returns all cycles accounted for.
-    #[must_use]
     pub fn all(&self) -> u64 {
         self.before + self.cycles + self.lost + self.between
     }
@@ -106,7 +105,6 @@ const LONGEST: usize = 10;
 
 impl Stalls {
     /// Creates an empty analysis for a kind of clock.
-    #[must_use]
     pub fn new(kind: Kind) -> Self {
         let last = (kind == Kind::Counts).then_some(0);
         Self {
@@ -340,19 +338,16 @@ impl Stalls {
     }
 
     /// Returns the account of all cycles.
-    #[must_use]
     pub fn account(&self) -> &Account {
         &self.account
     }
 
     /// Returns the longest stalls that belong to a single instruction, the longest first.
-    #[must_use]
     pub fn longest_stalls(&self) -> &[Longest] {
         &self.longest
     }
 
     /// Returns the kind of clock.
-    #[must_use]
     pub fn kind(&self) -> Kind {
         self.kind
     }

@@ -30,7 +30,6 @@ impl Timeline {
     pub const LOST: u32 = u32::MAX;
 
     /// Creates a timeline of at most `most` columns.
-    #[must_use]
     pub fn new(most: u32) -> Self {
         let most = u64::from(most.max(2));
         Self { most, start: None, width: 1, cells: HashMap::new(), now: (0, 0), cell: Cell::default() }
@@ -104,19 +103,16 @@ impl Timeline {
     }
 
     /// Returns the cycle before the first.
-    #[must_use]
     pub fn start(&self) -> u64 {
         self.start.unwrap_or(0)
     }
 
     /// Returns the width of a column in cycles.
-    #[must_use]
     pub fn width(&self) -> u64 {
         self.width
     }
 
     /// Returns all cells that are not empty, sorted, as function, column and cycles.
-    #[must_use]
     pub fn cells(&mut self) -> Vec<(u32, u32, Cell)> {
         self.keep();
         let mut cells: Vec<_> =

@@ -17,7 +17,6 @@ pub struct Window {
 
 impl Window {
     /// Returns whether the whole run is requested.
-    #[must_use]
     pub fn is_all(&self) -> bool {
         self.cycles.is_none() && self.times.is_none()
     }
@@ -45,7 +44,6 @@ pub struct Gate {
 
 impl Gate {
     /// Creates a gate for a source with this kind of clock. Without one, instructions are counted.
-    #[must_use]
     pub fn new(window: &Window, kind: Option<Kind>) -> Self {
         let cycle = matches!(kind, None | Some(Kind::Counts)).then_some(0);
         let is_all = window.is_all();
@@ -125,27 +123,23 @@ impl Gate {
     }
 
     /// Returns whether the last timestamp is inside.
-    #[must_use]
     pub fn is_time(&self) -> bool {
         let Some(times) = &self.window.times else { return true };
         self.time.is_some_and(|time| times.contains(&time))
     }
 
     /// Returns whether the current time is inside.
-    #[must_use]
     pub fn is_open(&self) -> bool {
         let Some(cycles) = &self.window.cycles else { return self.is_time() };
         self.is_time() && self.cycle.is_some_and(|cycle| cycles.contains(&cycle))
     }
 
     /// Returns the number of instructions outside.
-    #[must_use]
     pub fn outside(&self) -> u64 {
         self.outside
     }
 
     /// Returns the number of instructions whose time is not known.
-    #[must_use]
     pub fn unknown(&self) -> u64 {
         self.unknown
     }

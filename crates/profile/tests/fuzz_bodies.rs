@@ -155,6 +155,7 @@ fn branches_on_random_input() {
         }
     }
     good.iter().for_each(|bytes| branches(bytes));
+    let (mut read, mut refused) = (0, 0);
     for round in 0..1500 {
         let mut data = rng.pick(&good).clone();
         for _ in 0..1 + rng.below(3) {
@@ -166,6 +167,9 @@ fn branches_on_random_input() {
             1 => data.extend(rng.bytes(40)),
             _ => {}
         }
+        let is_read = branch_list::read(&data, |_| Err("compressed")).is_ok();
+        (read, refused) = (read + u32::from(is_read), refused + u32::from(!is_read));
         branches(&data);
     }
+    assert!(read > 100 && refused > 100, "{read} {refused}");
 }

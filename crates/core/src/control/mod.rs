@@ -18,22 +18,17 @@
 //! assert_eq!(verdict.window.pc.1, 0x1fff);
 //! ```
 
-mod comparator;
 mod decide;
 mod error;
 mod expression;
 mod field;
-mod handlers;
-mod never;
 mod parse;
 mod token;
 
-pub use comparator::Comparator;
-pub use decide::{Control, Verdict};
+pub use decide::{Control, Handler, Verdict};
 pub use error::{Error, Expected, Problem};
-pub use expression::{Expression, Window};
+pub use expression::{Comparator, Expression, Window};
 pub use field::Field;
-pub use handlers::Handler;
 pub use parse::{Names, NoNames};
 
 /// A description of which instructions are traced.

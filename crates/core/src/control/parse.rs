@@ -79,12 +79,12 @@ impl<'t> Parser<'t, '_> {
                     self.step()?;
                     plan.period = Some(self.period()?);
                 }
-                _ if !plan.when.is_empty() && self.is_operand() => {
+                _ if !plan.when.is_empty() && is_operand(clause.token) => {
                     return Err(self.wrong(clause, Problem::Twice("test")));
                 }
                 _ => {
                     let expected = if has_any { Expected::Combination } else { Expected::Clause };
-                    if !self.is_operand() {
+                    if !is_operand(clause.token) {
                         return Err(self.unexpected(expected));
                     }
                     self.either(&mut plan.when, 0)?;
@@ -137,9 +137,7 @@ impl<'t> Parser<'t, '_> {
 
     fn either(&mut self, to: &mut Expression, depth: u32) -> Result<'t, ()> {
         self.both(to, depth)?;
-        while self.token.token == Token::Sign(Sign::Or) {
-            let sign = self.token;
-            self.step()?;
+        while let Some(sign) = self.next_if(Sign::Or)? {
             self.both(to, depth)?;
             self.push(to, Operation::Or, sign)?;
         }
@@ -148,9 +146,7 @@ impl<'t> Parser<'t, '_> {
 
     fn both(&mut self, to: &mut Expression, depth: u32) -> Result<'t, ()> {
         self.one(to, depth)?;
-        while self.token.token == Token::Sign(Sign::And) {
-            let sign = self.token;
-            self.step()?;
+        while let Some(sign) = self.next_if(Sign::And)? {
             self.one(to, depth)?;
             self.push(to, Operation::And, sign)?;
         }
@@ -229,18 +225,11 @@ impl<'t> Parser<'t, '_> {
         let first = self.token;
         self.item(to, field, has_ranges)?;
         loop {
-            let sign = self.token;
-            let goes_on = match sign.token {
-                Token::Sign(Sign::Comma) => true,
+            match self.token.token {
+                Token::Sign(Sign::Comma) => {}
                 // `pc in a | b` is a list, `pc in a | priv = u` is not.
-                Token::Sign(Sign::Or) => {
-                    let next = token::next(self.text, sign.end)?.token;
-                    !is_operand(next)
-                }
+                Token::Sign(Sign::Or) if !is_operand(token::next(self.text, self.token.end)?.token) => {}
                 _ => return Ok(()),
-            };
-            if !goes_on {
-                return Ok(());
             }
             self.step()?;
             self.item(to, field, has_ranges)?;
@@ -378,10 +367,17 @@ impl<'t> Parser<'t, '_> {
     }
 
     fn close(&mut self) -> Result<'t, ()> {
-        match self.token.token {
-            Token::Sign(Sign::Close) => self.step(),
-            _ => Err(self.unexpected(Expected::Close)),
+        self.next_if(Sign::Close)?.map(|_| ()).ok_or_else(|| self.unexpected(Expected::Close))
+    }
+
+    /// Takes the next token, if it is `sign`.
+    fn next_if(&mut self, sign: Sign) -> Result<'t, Option<Spanned<'t>>> {
+        let next = self.token;
+        if next.token != Token::Sign(sign) {
+            return Ok(None);
         }
+        self.step()?;
+        Ok(Some(next))
     }
 
     fn is_value(&self) -> bool {
@@ -390,10 +386,6 @@ impl<'t> Parser<'t, '_> {
             Token::Word(word) => !matches!(word, "start" | "stop" | "for"),
             Token::Sign(_) | Token::End => false,
         }
-    }
-
-    fn is_operand(&self) -> bool {
-        is_operand(self.token.token)
     }
 
     fn push(&self, to: &mut Expression, operation: Operation, at: Spanned<'t>) -> Result<'t, ()> {

@@ -25,13 +25,10 @@
 //! assert!(!buffer.take(40, 10));
 //! ```
 
-mod backlog;
 mod buffer;
-mod level;
 mod rate;
 
-pub use backlog::Backlog;
-pub use buffer::{Buffer, Stats};
+pub use buffer::{Backlog, Buffer, Stats};
 pub use rate::{NoRate, Rate};
 
 /// The parameters of a buffer and of the port behind it.

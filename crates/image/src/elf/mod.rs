@@ -1,10 +1,8 @@
 //! ELF files: segments, sections, symbols and relocations.
 
-mod note;
 mod patch;
 mod place;
 mod read;
-mod relocatable;
 mod relocate;
 mod tables;
 
@@ -48,7 +46,7 @@ impl Elf {
         let mut elf = read::headers(file)?;
         let mut relocated = None;
         if elf.relocatable {
-            relocatable::lay_out(&mut elf);
+            relocate::lay_out(&mut elf);
             relocated = relocate::relocate(&mut elf, file)?;
         }
         if elf.segments.is_empty() {
@@ -57,14 +55,14 @@ impl Elf {
         let claim = |section: &Section| if section.loaded { section.addresses() } else { 0..0 };
         let claims: Vec<_> = elf.sections.iter().map(claim).collect();
         (elf.sections_at, _) = Pieces::new(&claims);
-        elf.build_id = note::build_id(&elf, file);
+        elf.build_id = read::build_id(&elf, file);
         Ok((elf, relocated))
     }
 
     /// Reads the headers of a file that needs nothing to load and may have only names.
     pub fn names_only(file: &[u8]) -> Option<Self> {
         let mut elf = read::headers(file).ok()?;
-        elf.build_id = note::build_id(&elf, file);
+        elf.build_id = read::build_id(&elf, file);
         Some(elf)
     }
 
@@ -82,5 +80,32 @@ impl Elf {
     pub fn section_bytes<'a>(&self, file: &'a [u8], name: &str) -> Option<&'a [u8]> {
         let section = self.sections.iter().find(|section| &*section.name == name && section.is_plain())?;
         section.bytes(file)
+    }
+}
+
+/// `e_type` of a core dump.
+const CORE: &[u8] = &[4, 0];
+
+/// Facts from the headers of an ELF file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Facts<'a> {
+    /// Build ID, which a file shares with its debug file.
+    pub build_id: Option<&'a [u8]>,
+    /// Whether the file contains code; a debug file does not.
+    pub has_code: bool,
+    /// Whether the full symbol table is missing.
+    pub is_stripped: bool,
+}
+
+impl<'a> Facts<'a> {
+    /// Reads the headers of `file`. Returns `None` if it is not a readable ELF file.
+    pub fn of(file: &'a [u8]) -> Option<Self> {
+        let elf = Elf::names_only(file)?;
+        let is_code = |section: &Section| section.executable() && section.is_in_file() && section.len > 0;
+        let has_code = elf.segments.iter().any(|segment| segment.executable)
+            || elf.relocatable && elf.sections.iter().any(is_code)
+            || file.get(16..18) == Some(CORE);
+        let build_id = elf.build_id.clone().and_then(|range| file.get(range));
+        Some(Self { build_id, has_code, is_stripped: !elf.is_full() })
     }
 }

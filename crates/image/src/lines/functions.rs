@@ -8,8 +8,7 @@ use gimli::{
 };
 
 use super::files::Files;
-use super::index;
-use super::ranges::{self, Budget};
+use super::index::{self, Budget};
 use super::{Dwarf, GimliUnit, Lines, MAX_TEXT, Reader};
 use crate::pieces::Pieces;
 use crate::symbols::demangle;
@@ -30,9 +29,9 @@ pub(super) struct Functions {
     /// Innermost function at each address.
     at: Pieces,
     /// Files in which inlined functions are called.
-    files: Files,
+    pub files: Files,
     /// Memory used, in bytes.
-    memory: usize,
+    pub memory: usize,
     /// Whether there are more names than are kept.
     is_short: bool,
 }
@@ -114,7 +113,7 @@ impl Functions {
             around.push((depth, index));
             let before = claims.len();
             let each = |range| claims.push((depth, range, index));
-            let _ = ranges::of_entry(dwarf, unit, entry, &mut budget, each);
+            let _ = index::ranges_of(dwarf, unit, entry, &mut budget, each);
             // A function without an address needs no name.
             let name = if claims.len() > before { names.of(unit, entry) } else { None };
             let declared = number(entry, constants::DW_AT_decl_line);
@@ -136,19 +135,9 @@ impl Functions {
         Self { functions, names: names.names, at, files, memory, is_short }
     }
 
-    /// Returns the path of a file in which an inlined function is called.
-    pub fn file(&self, number: u32) -> Option<&str> {
-        self.files.get(number)
-    }
-
     /// Returns whether all names and files were read.
     pub fn is_whole(&self) -> bool {
         !self.is_short && !self.files.is_short
-    }
-
-    /// Returns the memory used, in bytes.
-    pub fn memory(&self) -> usize {
-        self.memory
     }
 
     /// Returns the functions at `address`, the innermost first.

@@ -7,7 +7,6 @@
 mod files;
 mod functions;
 mod index;
-mod ranges;
 mod rows;
 
 use std::sync::OnceLock;
@@ -105,13 +104,12 @@ impl Lines {
         let Some(unit) = self.unit(address) else { return Vec::new() };
         let (rows, functions) = (unit.rows(file, self), unit.functions(file, self));
         let mut frames = Vec::new();
-        let mut line = rows.find(address);
-        let mut discriminator = rows.discriminator(address);
+        let (mut line, mut discriminator) = (rows.find(address), rows.discriminator(address));
         for At { names, declared, call, copy } in functions.at(address) {
             let (function, linkage) = names.unzip();
             frames.push(Frame { function, linkage, line, discriminator, declared, copy });
-            line =
-                call.and_then(|call| Some(SourceLine { file: functions.file(call.file)?, line: call.line }));
+            line = call
+                .and_then(|call| Some(SourceLine { file: functions.files.get(call.file)?, line: call.line }));
             discriminator = call.map_or(0, |call| call.discriminator);
         }
         frames
@@ -141,7 +139,7 @@ impl Unit {
         self.functions.get_or_init(|| {
             let read = |dwarf: &Dwarf<'_>, unit: &mut GimliUnit<'_>| Functions::new(dwarf, unit, lines);
             let Some((functions, _)) = self.read(file, read) else { return Functions::default() };
-            let (memory, is_whole) = (functions.memory(), functions.is_whole());
+            let (memory, is_whole) = (functions.memory, functions.is_whole());
             lines.keep(functions, memory, is_whole)
         })
     }

@@ -1,6 +1,5 @@
 //! Symbols and source lines by address, and addresses by name.
 
-mod mini;
 mod name;
 mod plt;
 mod select;

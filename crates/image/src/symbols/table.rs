@@ -3,13 +3,14 @@ use std::sync::OnceLock;
 
 use object::elf;
 
-use super::mini::Mini;
 use super::plt;
 use super::select::Candidate;
 use super::{Linkage, name};
+use crate::bytes::Bytes;
 use crate::elf::{Elf, Symbol};
 use crate::file::File;
 use crate::pieces::Pieces;
+use crate::xz::unpacked_xz;
 
 /// Symbols of a file. Addresses are as linked.
 #[derive(Debug, Default)]
@@ -161,4 +162,45 @@ fn end(elf: &Elf, symbol: &Candidate, starts: &[u64]) -> u64 {
     let last = section_end.unwrap_or(symbol.start.saturating_add(1));
     let next = starts.partition_point(|&start| start <= symbol.start);
     starts.get(next).map_or(last, |&next| next.min(section_end.unwrap_or(next)))
+}
+
+/// Largest unpacked size of compressed names.
+const MOST_NAMES: usize = 256 << 20;
+
+/// Symbols outside the program's own tables: compressed in the program (`.gnu_debugdata`, an ELF file with nothing
+/// but names, the only names in Android's and Fedora's programs), or in a debug file.
+#[derive(Debug, Default)]
+struct Mini {
+    bytes: Option<Bytes>,
+    elf: Option<Elf>,
+}
+
+impl Mini {
+    /// Reads the names of a program that has no full symbol table. Damaged data counts as none.
+    fn new(elf: &Elf, file: &[u8], debug: Option<&File>) -> Self {
+        // Symbols of relocatable files are relative to sections, which may be numbered differently there.
+        if elf.is_full() || elf.relocatable {
+            return Self::default();
+        }
+        let bytes = match debug {
+            Some(debug) => Some(debug.bytes.clone()),
+            None => elf
+                .section_bytes(file, ".gnu_debugdata")
+                .and_then(|packed| Some(unpacked_xz(packed, MOST_NAMES).ok()?.into())),
+        };
+        Self { elf: bytes.as_ref().and_then(|bytes| Elf::names_only(bytes.as_slice())), bytes }
+    }
+
+    /// Returns the symbols. Their names are ranges of [`bytes`](Self::bytes).
+    fn symbols(&self) -> impl Iterator<Item = Symbol<'_>> {
+        let tables = self.elf.iter().flat_map(|elf| {
+            let table = elf.sections.iter().find(|section| section.kind == elf::SHT_SYMTAB);
+            table.map(|section| elf.symbols(section, self.bytes()))
+        });
+        tables.flatten()
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.bytes.as_ref().map_or(&[], Bytes::as_slice)
+    }
 }

@@ -1,19 +1,14 @@
 //! Symbols, lines and inlined functions compared with GNU binutils, at every address of code.
 
-use crate::support;
-
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use support::program;
-use tracewright_core::MemorySpace;
+use crate::support::{self, ANY, program};
 use tracewright_image::{Frame, Image, RegionRef, SourceLine};
 use tracewright_testkit::{Scratch, captures, skip};
-
-const ANY: MemorySpace = MemorySpace::ANY;
 
 /// Returns the linked ELF files of the captures.
 fn files() -> Vec<PathBuf> {
@@ -44,9 +39,7 @@ fn output(program: &str, arguments: &[&str], input: &str) -> Option<String> {
 }
 
 fn load(file: &Path) -> Image {
-    let mut builder = Image::builder();
-    builder.elf("test", fs::read(file).unwrap().into(), None, ANY).unwrap();
-    builder.build()
+    support::load(fs::read(file).unwrap(), None)
 }
 
 /// Returns every second address of code.

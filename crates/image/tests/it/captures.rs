@@ -3,11 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tracewright_core::MemorySpace;
+use crate::support::{self, ANY};
 use tracewright_image::{Image, Kind, Place, RegionRef};
 use tracewright_testkit::captures_for;
-
-const ANY: MemorySpace = MemorySpace::ANY;
 
 /// Returns the folders of the process captures.
 fn processes(test: &str) -> Vec<PathBuf> {
@@ -94,10 +92,8 @@ fn functions_of_a_process_have_names() {
 fn a_mapping_of_perf_puts_a_program_to_its_place() {
     let Some(captures) = captures_for("a_mapping_of_perf_puts_a_program_to_its_place", "") else { return };
     let bytes = fs::read(captures.join("perf/simpleperf/etm_test_loop")).unwrap();
-    let mut builder = Image::builder();
     let mapped = Place::Mapping { address: 0x58_2b2b_1000, offset: 0x1000 };
-    builder.elf("etm_test_loop", bytes.clone().into(), mapped, ANY).unwrap();
-    let image = builder.build();
+    let image = support::load(bytes.clone(), mapped);
     assert_eq!(image.read(0x58_2b2b_1000, ANY), &bytes[0x1000..0x10f0]);
     assert_eq!(image.region(0x58_2b2b_10c0, ANY).unwrap().section(0x58_2b2b_10c0).unwrap().name, ".plt");
     assert_eq!(image.symbols().symbol(0x58_2b2b_10e4, ANY).unwrap().name, "__libc_init@plt");
@@ -107,9 +103,7 @@ fn a_mapping_of_perf_puts_a_program_to_its_place() {
 fn a_kernel_module_has_its_functions() {
     let Some(captures) = captures_for("a_kernel_module_has_its_functions", "") else { return };
     let bytes = fs::read(captures.join("perf/simpleperf/rq_stats.ko")).unwrap();
-    let mut builder = Image::builder();
-    builder.elf("rq_stats.ko", bytes.clone().into(), 0xffff_ffc0_0800_0000, ANY).unwrap();
-    let image = builder.build();
+    let image = support::load(bytes.clone(), 0xffff_ffc0_0800_0000);
     // The calls and jumps within .text that objdump -dr lists with a relocation lead where it says.
     let mut expected = bytes[0x1000..0x12fc].to_vec();
     let within =
@@ -129,10 +123,7 @@ fn a_kernel_module_has_its_functions() {
     // In a real recording its `.text` is a page behind the start of its memory, because a jump table comes
     // first.
     for text in [None, Some(0x1000)] {
-        let mut builder = Image::builder();
-        let place = Place::Module { start: 0xffff_ff99_f589_6000, text };
-        builder.elf("rq_stats.ko", bytes.clone().into(), place, ANY).unwrap();
-        let image = builder.build();
+        let image = support::load(bytes.clone(), Place::Module { start: 0xffff_ff99_f589_6000, text });
         assert_eq!(image.read(0xffff_ff99_f589_7000, ANY), expected);
         let region = image.region(0xffff_ff99_f589_7140, ANY).unwrap();
         assert_eq!(region.linked(0xffff_ff99_f589_7140), Some(0x140));

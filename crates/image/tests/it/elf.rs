@@ -1,18 +1,7 @@
 //! Loading of ELF files of all kinds.
 
-use crate::support;
-
-use support::*;
-use tracewright_core::MemorySpace;
+use crate::support::*;
 use tracewright_image::{Bytes, Image, Place, Reason, Remark};
-
-const ANY: MemorySpace = MemorySpace::ANY;
-
-fn load(bytes: Vec<u8>, at: impl Into<Place>) -> Image {
-    let mut builder = Image::builder();
-    builder.elf("test", bytes.into(), at, ANY).unwrap();
-    builder.build()
-}
 
 fn fails(bytes: Vec<u8>) -> String {
     Image::builder().elf("test", bytes.into(), None, ANY).unwrap_err().to_string()
@@ -37,7 +26,7 @@ fn two_segments(wide: bool, kind: u16) -> Elf {
 fn segments_are_where_they_were_linked_to_be() {
     for wide in [false, true] {
         for kind in [ET_EXEC, ET_DYN, ET_CORE] {
-            let image = load(two_segments(wide, kind).write(), None);
+            let image = two_segments(wide, kind).load();
             assert_eq!(image.read(0x12018, ANY)[..4], [8, 9, 10, 11]);
             assert_eq!(image.read(0x12010, ANY).len(), 0x40);
             assert_eq!(image.read(0x1049f, ANY), [1]);
@@ -151,7 +140,7 @@ fn a_segment_may_claim_anything() {
     let mut elf =
         program(u64::MAX - 0x1f, vec![7; 64], vec![symbol("f", u64::MAX - 0x1f, u64::MAX, 0x12, 1)]);
     elf.sections.clear();
-    let image = load(elf.write(), None);
+    let image = elf.load();
     assert_eq!(image.read(u64::MAX - 0xf, ANY), [7; 0xf]);
     assert!(matches!(image.remarks(), [Remark::BeyondTheEnd { .. }]));
     // Of the stated 2^60 bytes, those in the file are used.
@@ -185,7 +174,7 @@ fn compressed_lines_are_said_not_to_be_read() {
     let mut elf = program(0x1000, vec![7; 32], vec![]);
     elf.sections.push(own_section(".debug_info", SHT_PROGBITS, 0x800, vec![1; 32], 0));
     elf.sections.push(own_section(".debug_line", SHT_PROGBITS, 0x800, vec![1; 32], 0));
-    let image = load(elf.write(), None);
+    let image = elf.load();
     assert_eq!(image.remarks(), [Remark::CompressedLines { name: "test".into() }]);
     assert!(!image.region(0x1000, ANY).unwrap().has_lines());
     assert_eq!(image.symbols().source(0x1000, ANY), None);

@@ -1,20 +1,9 @@
 //! Malicious files take time and memory in proportion to their size.
 
-use crate::support;
-
-use support::program;
-use support::*;
-use tracewright_core::MemorySpace;
+use crate::support::program;
+use crate::support::*;
 use tracewright_image::{Image, RegionRef};
 use tracewright_testkit::{Scratch, skip};
-
-const ANY: MemorySpace = MemorySpace::ANY;
-
-pub fn load(elf: &Elf) -> Image {
-    let mut builder = Image::builder();
-    builder.elf("test", elf.write().into(), None, ANY).unwrap();
-    builder.build()
-}
 
 #[test]
 fn segments_upon_segments() {
@@ -22,7 +11,7 @@ fn segments_upon_segments() {
     elf.segments = (0..60_000)
         .map(|i| Segment { executable: true, address: 0x1000 + i % 77, bytes: vec![i as u8; 0x20] })
         .collect();
-    let image = load(&elf);
+    let image = elf.load();
     assert_eq!(image.regions().count(), 60_000);
     assert_eq!(image.read(0x1000, ANY), [0; 0x20]);
     assert_eq!(image.remarks().len(), 59_999);
@@ -47,7 +36,7 @@ fn sharing_names(text: u8) -> Elf {
 #[test]
 fn names_within_names() {
     for text in *b"_aZ" {
-        let image = load(&sharing_names(text));
+        let image = sharing_names(text).load();
         assert!(image.symbols().symbol(0x1004, ANY).unwrap().name.len() <= 0x4000);
         assert_eq!(image.symbols().resolve("f"), None);
     }
@@ -56,7 +45,7 @@ fn names_within_names() {
     for (i, byte) in elf.sections[2].bytes.as_mut().unwrap().iter_mut().enumerate() {
         *byte = b"_ZN1"[i % 4];
     }
-    assert_eq!(load(&elf).symbols().resolve("f"), None);
+    assert_eq!(elf.load().symbols().resolve("f"), None);
 }
 
 /// Many sections over the same bytes, each a table of symbols, or of notes, or a linkage table.
@@ -67,7 +56,7 @@ fn sections_upon_sections() {
         let mut elf = program(0x1000, vec![0; 0x8_0000], vec![]);
         let over_all = Section { kind, ..section(name, AX, 0x1000, 0x8_0000) };
         elf.sections.extend(vec![over_all; 20_000]);
-        let image = load(&elf);
+        let image = elf.load();
         assert_eq!(image.symbols().symbol(0x1004, ANY), None);
         assert_eq!(image.symbols().source(0x1004, ANY), None);
         assert_eq!(image.region(0x1004, ANY).unwrap().build_id(), None);
@@ -123,12 +112,12 @@ fn alternatives_upon_alternatives() {
     elf.sections.push(own_section(".altinstructions", SHT_PROGBITS, 0, lens, 0));
     // Its symbols follow.
     elf.sections.push(Section { info: 2, ..own_section("", SHT_RELA, 0, relocations, 4) });
-    let alone = load(&elf);
+    let alone = elf.load();
     assert_eq!(alone.regions().count(), entries);
     let symbols_at = 4 + sections as u32;
     elf.sections[2].link = symbols_at;
     elf.sections.extend(vec![section("", AX, 0x1000, len); sections]);
-    assert!(load(&elf).regions().count() <= (1 << 16) + 2 * sections);
+    assert!(elf.load().regions().count() <= (1 << 16) + 2 * sections);
 }
 
 /// Reads 50,000 units without address ranges, all with the same long line program.
@@ -150,7 +139,7 @@ fn units_sharing_lines() {
     lines.extend(header);
     lines.extend(program);
     let mut elf = program_with(lines, unit.repeat(50_000), abbreviations);
-    let image = load(&elf);
+    let image = elf.load();
     assert!(image.regions().all(|region| region.has_lines()));
     let line = image.symbols().source(0x1000, ANY).unwrap();
     assert_eq!(line.file, "a");
@@ -168,7 +157,7 @@ fn units_sharing_lines() {
     }
     let lines = elf.sections[1].bytes.take().unwrap();
     elf = program_with(lines, units, abbreviations);
-    let _ = load(&elf).symbols().source(0x1000, ANY);
+    let _ = elf.load().symbols().source(0x1000, ANY);
 }
 
 fn program_with(lines: Vec<u8>, units: Vec<u8>, abbreviations: Vec<u8>) -> Elf {
@@ -188,11 +177,7 @@ fn threads_share_an_image() {
     else {
         return skip("threads_share_an_image", "no C compiler");
     };
-    let image = || {
-        let mut builder = Image::builder();
-        builder.elf("test", file.clone().into(), None, ANY).unwrap();
-        builder.build()
-    };
+    let image = || load(file.clone(), None);
     let ask = |image: &Image| {
         let code = image.regions().filter(RegionRef::executable).flat_map(|region| region.range());
         let answers = code.map(|address| {
@@ -258,21 +243,21 @@ fn many_files(folder: &[u8], files: usize, name: &[u8]) -> Elf {
 
 #[test]
 fn line_tables_with_many_files() {
-    let image = load(&many_files(b"", 1000, b"file.c"));
+    let image = many_files(b"", 1000, b"file.c").load();
     let source =
         |image: &Image, address| image.symbols().source(address, ANY).map(|line| line.file.to_owned());
     assert_eq!(source(&image, 0x1000).as_deref(), Some("file.c"));
     assert_eq!(source(&image, 0x1020).as_deref(), Some("file.c"));
     assert_eq!(image.lines_left_out().count(), 0);
     // gimli would need a hundred megabytes for these.
-    let image = load(&many_files(b"", 1_000_000, b"a"));
+    let image = many_files(b"", 1_000_000, b"a").load();
     assert_eq!(source(&image, 0x1000), None);
     assert_eq!(image.lines_left_out().collect::<Vec<_>>(), [("test", 1)]);
     // A second query does not count again.
     assert_eq!(source(&image, 0x1010), None);
     assert_eq!(image.lines_left_out().collect::<Vec<_>>(), [("test", 1)]);
     // Paths of 20 megabytes, made from few bytes.
-    let image = load(&many_files(&[b'/'; 4000], 5000, b"a"));
+    let image = many_files(&[b'/'; 4000], 5000, b"a").load();
     assert!(source(&image, 0x1000).is_some());
     assert_eq!(image.lines_left_out().collect::<Vec<_>>(), [("test", 1)]);
 }
@@ -292,7 +277,7 @@ fn line_tables_that_are_not_there() {
             if let Some(field) = elf.sections[section].bytes.as_mut().unwrap().get_mut(at) {
                 *field = byte;
             }
-            let image = load(&elf);
+            let image = elf.load();
             assert_eq!(image.symbols().source(0x1000, ANY), None);
             assert_eq!(image.lines_left_out().count(), 0, "{len} {at}");
         }

@@ -1,15 +1,11 @@
 //! Processes with their own memory.
 
-use crate::support;
-
 use std::collections::HashMap;
 
-use support::{program, symbol};
+use crate::support::{ANY, program, symbol};
 use tracewright_core::{Context, MemorySpace, Security};
 use tracewright_image::{Bytes, FileId, Image, Moment};
 use tracewright_testkit::Rng;
-
-const ANY: MemorySpace = MemorySpace::ANY;
 
 /// Memory as a map of single bytes, one for each process: a twin that is too simple to be wrong. `None` marks
 /// a mapping without bytes.

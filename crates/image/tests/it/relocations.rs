@@ -4,11 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use tracewright_core::MemorySpace;
+use crate::support::{ANY, load};
 use tracewright_image::{Image, Place};
 use tracewright_testkit::{Scratch, has_programs};
-
-const ANY: MemorySpace = MemorySpace::ANY;
 
 /// Code with every branch that has a relocation: within its section, to another loaded section, to one that
 /// is not loaded, and to an undefined symbol.
@@ -101,9 +99,7 @@ fn code(image: &Image, start: u64, len: usize) -> Vec<u8> {
 }
 
 fn image(path: &Path, place: Place) -> Image {
-    let mut builder = Image::builder();
-    builder.elf("module", fs::read(path).unwrap().into(), place, ANY).unwrap();
-    builder.build()
+    load(fs::read(path).unwrap(), place)
 }
 
 /// Assembles and links `source`. Compares all bytes except those reported as unknown, which must be `unknown`

@@ -1,14 +1,7 @@
 //! Symbol shown at an address.
 
-use crate::support;
-
-use support::*;
-use tracewright_core::MemorySpace;
+use crate::support::*;
 use tracewright_image::Image;
-
-use crate::limits::load;
-
-const ANY: MemorySpace = MemorySpace::ANY;
 
 /// Checks the symbols of a `.text` at 0x1000 of 0x100 bytes: pairs of address and shown name.
 fn check(machine: u16, symbols: &[Symbol], expected: &[(u64, &str)]) {
@@ -16,7 +9,7 @@ fn check(machine: u16, symbols: &[Symbol], expected: &[(u64, &str)]) {
         let mut elf = program(0x1000, vec![0; 0x120], symbols.to_vec());
         elf.sections = vec![section(".text", AX, 0x1000, 0x100), section(".rodata", A, 0x1100, 0x20)];
         (elf.machine, elf.wide) = (machine, wide);
-        let image = load(&elf);
+        let image = elf.load();
         for &(address, expected) in expected {
             let symbol = image.symbols().symbol(address, ANY);
             let shown = symbol.map_or("?".into(), |symbol| symbol.offset(address).to_string());
@@ -109,7 +102,7 @@ fn names_are_found() {
         symbol("twice", 0x1030, 8, 0x12, 1),
         symbol("old@V1", 0x1050, 8, 0x12, 1),
     ];
-    let image = load(&program(0x1000, vec![0; 0x100], symbols));
+    let image = program(0x1000, vec![0; 0x100], symbols).load();
     let start = |name| image.symbols().resolve(name).map(|range| range.start);
     assert_eq!(image.symbols().resolve("main"), Some(0x1000..0x1008));
     for name in ["foo::bar(int)", "foo::bar", "_ZN3foo3barEi"] {
@@ -144,7 +137,7 @@ fn with_plt(machine: u16, wide: bool, plt: &[u32], slot: u64) -> Image {
     elf.sections.push(own_section(".dynsym", SHT_DYNSYM, 0, table, 3));
     elf.sections.push(own_section(".dynstr", 3, 0, strings, 0));
     elf.sections.push(own_section(if wide { ".rela.plt" } else { ".rel.plt" }, kind, 0, relocation, 2));
-    load(&elf)
+    elf.load()
 }
 
 #[test]

@@ -4,7 +4,6 @@ pub(crate) mod encapsulation;
 mod field;
 mod handler;
 mod raw;
-mod scf;
 
 use tracewright_core::Isa;
 use tracewright_etrace::decode::Handler;

@@ -1,21 +1,21 @@
+use std::path::Path;
+
 use tracewright_core::Isa;
 use tracewright_etrace::stream::{Config, Encapsulation};
 use tracewright_etrace::{Options, Params, SupportLayout, data};
 
 use super::encapsulation::{self, PARTS};
 use super::field::{Field, Group};
-use super::{EtraceSource, isa_named, number, scf};
+use super::{EtraceSource, isa_named, number};
+use crate::file::read_text;
+use crate::raw::pair;
 
 /// Parses a source as users write it: the part after `etrace,`.
 ///
 /// # Errors
 /// Says what is wrong and what was expected.
 pub(crate) fn source<'a>(pairs: impl Iterator<Item = &'a str>) -> Result<EtraceSource, String> {
-    let pairs = pairs.map(|pair| {
-        let (name, value) = pair.split_once('=').ok_or_else(|| format!("{pair:?}: expected NAME=VALUE"))?;
-        Ok((name.trim(), value.trim()))
-    });
-    let pairs: Vec<(&str, &str)> = pairs.collect::<Result<_, String>>()?;
+    let pairs: Vec<_> = pairs.map(pair).collect::<Result<_, _>>()?;
     for (i, (name, _)) in pairs.iter().enumerate() {
         // One parameter file may complete another.
         if *name != "params" && pairs[..i].iter().any(|(other, _)| other == name) {
@@ -59,7 +59,7 @@ pub(crate) fn source<'a>(pairs: impl Iterator<Item = &'a str>) -> Result<EtraceS
         None => 0,
     };
     for (_, file) in pairs.iter().filter(|(name, _)| *name == "params") {
-        scf::read(file.as_ref(), &mut config.params)?;
+        read_scf(file.as_ref(), &mut config.params)?;
     }
     for (name, value) in &pairs {
         if ["isa", "id", "encapsulation", "params"].contains(name) || PARTS.iter().any(|part| part.0 == *name)
@@ -77,6 +77,22 @@ pub(crate) fn source<'a>(pairs: impl Iterator<Item = &'a str>) -> Result<EtraceS
     }
     config.check().map_err(|error| error.to_string())?;
     Ok(EtraceSource { config, source, isa, handlers: Vec::new() })
+}
+
+/// Reads a static configuration file (`.scf`) of the reference flow into `params`: `name_p=value` lines. `#`
+/// begins a comment, `[headings]` are ignored.
+fn read_scf(path: &Path, params: &mut Params) -> Result<(), String> {
+    let text = read_text(path).map_err(|error| format!("params={}: cannot read: {error}", path.display()))?;
+    let mut any = false;
+    for (number, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        let Some((name, value)) = line.split_once('=') else { continue };
+        params
+            .set(name.trim(), value)
+            .map_err(|error| format!("{}:{}: {error}", path.display(), number + 1))?;
+        any = true;
+    }
+    if any { Ok(()) } else { Err(format!("params={}: no attribute (name_p=value) in it", path.display())) }
 }
 
 /// Returns the default parameters of an encoder.

@@ -44,8 +44,6 @@ pub(crate) fn open(dir: &Path) -> Result<Capture, Problem> {
     let (programs, memory) = images(&mut document, &mut root, dir);
     document.unknown(root, "format, description, finished, checksums, [[source]], [[buffer]], [[image]]");
     let checksums = if has_checksums { checksums::read(dir, &mut problems) } else { Checksums::default() };
-    let processes = Vec::new();
-    let recorded = None;
     let mut capture = Capture {
         path: dir.into(),
         description,
@@ -53,10 +51,9 @@ pub(crate) fn open(dir: &Path) -> Result<Capture, Problem> {
         buffers,
         memory,
         programs,
-        processes,
-        recorded,
         checksums,
         problems,
+        ..Capture::default()
     };
     capture.check_lengths();
     Ok(capture)

@@ -98,7 +98,7 @@ impl<'a> Features<'a> {
 
     fn take_files(&mut self, bytes: &[u8], read: fn(&[u8]) -> Option<(String, u64)>, faults: &mut Faults) {
         let mut fields = Fields::new(bytes);
-        while !fields.rest().is_empty() {
+        while !fields.rest.is_empty() {
             let Some(file) = fields.u32().and_then(|len| fields.take(len as usize)) else {
                 return faults.warning("its list of files is damaged: the rest of it is not used");
             };
@@ -138,7 +138,7 @@ fn module_in_file(bytes: &[u8]) -> Option<(String, u64)> {
     }
     for _ in 0..symbols {
         fields.take(12)?;
-        let name = fields.rest().iter().position(|&byte| byte == 0)?;
+        let name = fields.rest.iter().position(|&byte| byte == 0)?;
         fields.take(name + 1)?;
     }
     let memory_offset = fields.u64()?;

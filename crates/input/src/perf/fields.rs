@@ -3,17 +3,12 @@
 /// Rest of a slice. If too little is left, nothing is taken.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fields<'a> {
-    rest: &'a [u8],
+    pub rest: &'a [u8],
 }
 
 impl<'a> Fields<'a> {
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
-    }
-
-    /// Returns the rest.
-    pub fn rest(&self) -> &'a [u8] {
-        self.rest
     }
 
     pub fn take(&mut self, len: usize) -> Option<&'a [u8]> {

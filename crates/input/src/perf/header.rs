@@ -47,7 +47,7 @@ impl Header {
             *section = fields.u64().zip(fields.u64()).ok_or_else(cut)?;
         }
         let [attrs, data, _event_types] = sections;
-        let bits = Fields::new(section(file, 72, size.min(104) - 72)).rest();
+        let bits = section(file, 72, size.min(104) - 72);
         let mut header = Self { attrs: read_attrs(file, attrs, stride, faults), ..Self::default() };
         let start = data.0.min(file.len() as u64) as usize;
         // perf writes the size when it ends.

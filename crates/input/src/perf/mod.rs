@@ -8,7 +8,7 @@
 //!   `features.rs` reads features, and `time.rs` converts timestamps to the recorder's clock.
 //! * `units.rs` and `buffers.rs` make sources and buffers; `pieces.rs` finds the trace bytes.
 //! * `timeline.rs` tracks the mappings of processes over time, `programs.rs` makes an image of them, and
-//!   `search.rs` finds the files (`packed_file.rs` unpacks them).
+//!   `search.rs` finds the files, packed or not.
 
 mod attr;
 mod buffers;
@@ -17,7 +17,6 @@ mod features;
 mod fields;
 mod header;
 mod open;
-mod packed_file;
 mod pieces;
 mod programs;
 mod record;
@@ -34,17 +33,4 @@ pub use programs::RecordedPrograms;
 pub use search::{BinaryNotFound, Found, find_binary};
 pub use time::TimeConversion;
 pub use tracewright_image::Moment;
-pub use unpack::ZstdError;
-
-/// Unpacks zstd data.
-///
-/// # Errors
-/// Fails if the data is damaged, or would take too much memory.
-pub fn unpacked_zstd(bytes: &[u8]) -> Result<Vec<u8>, ZstdError> {
-    let mut all = Vec::new();
-    unpack::unpack(&[bytes], 200, |part| {
-        all.extend_from_slice(part);
-        true
-    })?;
-    Ok(all)
-}
+pub use unpack::{ZstdError, unpacked_zstd};

@@ -13,11 +13,10 @@ use super::pieces::{self, Owner, Tally};
 use super::programs::RecordedPrograms;
 use super::recording::{Reader, Recording};
 use super::timeline::{Timeline, timeline};
-use super::unpack::unpack;
+use super::unpack::unpack_to;
 use crate::Capture;
 use crate::capture::Packed;
 use crate::file::first_bytes;
-use crate::folder::Checksums;
 use crate::mapping::{Mapping, Process};
 use crate::problem::Problem;
 use crate::program::map_file;
@@ -72,10 +71,7 @@ pub fn open(path: &Path, symfs: &[PathBuf]) -> Result<Capture, Problem> {
     }
     let recording = reader.finish();
     let kcore = Some(path.join("kcore_dir").join("kcore")).filter(|kcore| kcore.is_file());
-    let mut capture = capture(path, &paths, recording, kcore, &mut faults);
-    if let Some(recorded) = &mut capture.recorded {
-        recorded.symfs = symfs.to_vec();
-    }
+    let mut capture = capture(path, &paths, recording, (symfs, kcore), &mut faults);
     capture.problems.extend(faults.problems(path));
     Ok(capture.note_protocols())
 }
@@ -94,18 +90,11 @@ pub fn branch_list(path: &Path) -> Option<Bytes> {
 /// Fails if the trace cannot be read or is damaged.
 pub fn unpacked(path: &Path, packed: Packed) -> Result<Vec<u8>, Problem> {
     let file = map_file(path).map_err(|problem| Problem::file_error(path, problem.message))?;
-    let mut bytes = Vec::new();
-    let result = unpack(&[section(file.as_slice(), packed.offset, packed.len)], u64::MAX, |part| {
-        bytes.extend_from_slice(part);
-        bytes.len() < MOST_UNPACKED
-    });
-    let at = packed.offset;
-    result.map_err(|message| Problem::file_error(path, format!("at {at:#x}: {message}")))?;
-    if bytes.len() >= MOST_UNPACKED {
-        return Err(Problem::file_error(
-            path,
-            format!("at {at:#x}: more than {MOST_UNPACKED} bytes in one piece"),
-        ));
+    let wrong = |why: String| Problem::file_error(path, format!("at {:#x}: {why}", packed.offset));
+    let bytes = section(file.as_slice(), packed.offset, packed.len);
+    let bytes = unpack_to(bytes, u64::MAX, MOST_UNPACKED).map_err(|error| wrong(error.to_string()))?;
+    if bytes.len() > MOST_UNPACKED {
+        return Err(wrong(format!("more than {MOST_UNPACKED} bytes in one piece")));
     }
     Ok(bytes)
 }
@@ -114,7 +103,7 @@ fn capture(
     path: &Path,
     paths: &[PathBuf],
     mut recording: Recording<'_>,
-    kcore: Option<PathBuf>,
+    (symfs, kcore): (&[PathBuf], Option<PathBuf>),
     faults: &mut Faults,
 ) -> Capture {
     let (pieces, tallies) = pieces::pieces(&recording, faults);
@@ -155,19 +144,16 @@ fn capture(
         description: Some(description.into_iter().flatten().collect::<Vec<_>>().join(", ")),
         sources: sources.into_iter().map(|(source, _)| source).collect(),
         buffers,
-        memory: Vec::new(),
-        programs: Vec::new(),
         processes: processes(&timeline),
         recorded: Some(Box::new(RecordedPrograms {
             timeline,
             path: paths.first().cloned().unwrap_or_default(),
-            symfs: Vec::new(),
+            symfs: symfs.to_vec(),
             kcore,
             release: features.release,
             modules: features.modules,
         })),
-        checksums: Checksums::default(),
-        problems: Vec::new(),
+        ..Capture::default()
     }
 }
 

@@ -140,7 +140,7 @@ impl Claims<'_> {
                 tally.missing_bytes = tally.missing_bytes.saturating_add(end - start - found);
             }
         }
-        if !self.records.iter().any(|record| record.aux.flags.overwrite()) {
+        if !self.records.iter().any(|record| record.aux.flags.has(AuxFlags::OVERWRITE)) {
             self.undescribed(owner, all, &ends, pieces, first, &mut tally);
         }
         pieces[first..].sort_by_key(|piece| {
@@ -162,7 +162,7 @@ impl Claims<'_> {
 
     /// Returns the offsets in the owner's buffer where the bytes of a record begin and end.
     fn place(&self, AuxRecord { aux, .. }: &AuxRecord, all: &[Trace], ends: &[u64]) -> (u64, u64) {
-        if !aux.flags.overwrite() {
+        if !aux.flags.has(AuxFlags::OVERWRITE) {
             return (aux.offset, aux.offset.saturating_add(aux.size));
         }
         // In a ring the offset is the end, and only the saved part is there.
@@ -220,9 +220,9 @@ impl Claims<'_> {
 
 impl Tally {
     fn count(&mut self, flags: AuxFlags) {
-        self.truncated += u64::from(flags.truncated());
-        self.partial += u64::from(flags.partial());
-        self.collision += u64::from(flags.collision());
+        self.truncated += u64::from(flags.has(AuxFlags::TRUNCATED));
+        self.partial += u64::from(flags.has(AuxFlags::PARTIAL));
+        self.collision += u64::from(flags.has(AuxFlags::COLLISION));
         self.unknown += u64::from(flags.format() > 1);
     }
 }

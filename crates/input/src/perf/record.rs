@@ -1,6 +1,7 @@
 //! Records about mappings and trace.
 
 use super::fields::{Fields, text};
+use crate::program::hex;
 
 /// Types of records.
 pub(super) mod kind {
@@ -24,6 +25,10 @@ pub(super) mod kind {
     pub const FEATURE: u32 = 80;
     pub const COMPRESSED: u32 = 81;
     pub const COMPRESSED2: u32 = 83;
+
+    /// Records of the kernel that are read.
+    pub const OF_INTEREST: [u32; 9] =
+        [MMAP, LOST, COMM, EXIT, FORK, MMAP2, AUX, ITRACE_START, AUX_OUTPUT_HW_ID];
 
     /// Returns whether such records are documented (perf of Linux 6.12, simpleperf of 2025), of interest or
     /// not.
@@ -85,7 +90,7 @@ impl BuildId {
     }
 
     pub fn hex(&self) -> String {
-        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(&self.0)
     }
 
     /// Returns whether a file with the build ID `found` is the one that ran. Zeros at the end may be part of
@@ -113,7 +118,7 @@ impl Mmap {
             let (protection, _flags) = (fields.u32()?, fields.u32()?);
             executable = protection & PROT_EXEC != 0;
         }
-        let path = text(fields.rest());
+        let path = text(fields.rest);
         let kernel = misc & CPU_MODE == KERNEL || pid == NO_PROCESS;
         let executable = executable && !is_guest;
         Some(Self { pid, tid, start, len, offset, path, build_id, executable, kernel })
@@ -133,7 +138,7 @@ impl Comm {
     pub fn read(body: &[u8], misc: u16) -> Option<Self> {
         let mut fields = Fields::new(body);
         let (pid, tid) = (fields.u32()?, fields.u32()?);
-        Some(Self { pid, tid, name: text(fields.rest()), exec: misc & COMM_EXEC != 0 })
+        Some(Self { pid, tid, name: text(fields.rest), exec: misc & COMM_EXEC != 0 })
     }
 }
 
@@ -169,24 +174,17 @@ pub(super) struct Aux {
 pub(super) struct AuxFlags(u64);
 
 impl AuxFlags {
-    /// Returns whether trace was lost.
-    pub fn truncated(self) -> bool {
-        self.0 & 1 != 0
-    }
+    /// Trace was lost.
+    pub const TRUNCATED: u64 = 1;
+    /// A ring was read, so that the offset is its end.
+    pub const OVERWRITE: u64 = 2;
+    /// Trace has gaps.
+    pub const PARTIAL: u64 = 4;
+    /// Trace collided with a sample.
+    pub const COLLISION: u64 = 8;
 
-    /// Returns whether a ring was read, so that the offset is its end.
-    pub fn overwrite(self) -> bool {
-        self.0 & 2 != 0
-    }
-
-    /// Returns whether trace has gaps.
-    pub fn partial(self) -> bool {
-        self.0 & 4 != 0
-    }
-
-    /// Returns whether trace collided with a sample.
-    pub fn collision(self) -> bool {
-        self.0 & 8 != 0
+    pub fn has(self, flag: u64) -> bool {
+        self.0 & flag != 0
     }
 
     /// Returns the packing of CoreSight trace: 0 in frames, 1 raw.
@@ -228,7 +226,7 @@ pub(super) fn build_id(body: &[u8], misc: u16) -> Option<(String, BuildId)> {
     let _pid = fields.u32()?;
     let id = fields.take(24)?;
     let len = (misc & BUILD_ID_SIZE != 0).then(|| id[20].into());
-    Some((text(fields.rest()), BuildId::new(&id[..20], len)?))
+    Some((text(fields.rest), BuildId::new(&id[..20], len)?))
 }
 
 #[cfg(test)]

@@ -22,6 +22,8 @@ const MOST_UNKNOWN: usize = 100;
 /// Largest unpacked record.
 const MOST_UNPACKED: usize = 64 << 20;
 
+const TOO_SHORT: &str = "a record is too short for what it should hold: not used";
+
 /// Content of a recording, in file order.
 #[derive(Debug, Default)]
 pub(super) struct Recording<'a> {
@@ -150,11 +152,8 @@ impl<'a, 'f> Reader<'a, 'f> {
             // After a place without a record, one with trace may follow.
             let index = self.recording.features.index.iter().filter(|_| self.file == 0);
             let next = index.filter_map(|&at| usize::try_from(at).ok());
-            let next = next.filter(|&at| walk.position() < at && at < range.end).min();
-            match next.filter(|_| walk.position() < range.end) {
-                Some(at) => walk.skip_to(at),
-                None => break,
-            }
+            let Some(at) = next.filter(|&at| walk.at < at && at < range.end).min() else { break };
+            walk.at = at;
         }
         if !packed.is_empty() {
             self.recording.is_compressed = true;
@@ -191,7 +190,6 @@ impl<'a, 'f> Reader<'a, 'f> {
     fn record(&mut self, file: &[u8], raw: &Raw<'a>) {
         let Raw { at, kind, misc, body, ref payload } = *raw;
         self.note_unknown(at as u64, kind);
-        let cut = "a record is too short for what it should hold: not used";
         let done = match kind {
             ..kind::USER => {
                 self.kernel_record(at as u64, kind, misc, body);
@@ -221,7 +219,7 @@ impl<'a, 'f> Reader<'a, 'f> {
             _ => Some(()),
         };
         if done.is_none() {
-            self.faults.record(cut, at as u64);
+            self.faults.record(TOO_SHORT, at as u64);
         }
     }
 
@@ -235,19 +233,8 @@ impl<'a, 'f> Reader<'a, 'f> {
 
     /// Reads a record that the kernel makes, or the recorder in its place.
     fn kernel_record(&mut self, at: u64, kind: u32, misc: u16, body: &[u8]) {
-        let of_interest = [
-            kind::MMAP,
-            kind::LOST,
-            kind::COMM,
-            kind::EXIT,
-            kind::FORK,
-            kind::MMAP2,
-            kind::AUX,
-            kind::ITRACE_START,
-            kind::AUX_OUTPUT_HW_ID,
-        ];
-        if of_interest.contains(&kind) && self.try_kernel_record(kind, misc, body).is_none() {
-            self.faults.record("a record is too short for what it should hold: not used", at);
+        if kind::OF_INTEREST.contains(&kind) && self.try_kernel_record(kind, misc, body).is_none() {
+            self.faults.record(TOO_SHORT, at);
         }
     }
 
@@ -300,7 +287,7 @@ impl<'a, 'f> Reader<'a, 'f> {
     fn feature(&mut self, body: &'a [u8]) -> Option<()> {
         let mut fields = Fields::new(body);
         let number = u32::try_from(fields.u64()?).ok()?;
-        self.recording.features.take(number, fields.rest(), self.faults);
+        self.recording.features.take(number, fields.rest, self.faults);
         Some(())
     }
 }
@@ -309,6 +296,6 @@ impl<'a, 'f> Reader<'a, 'f> {
 fn compressed2(body: &[u8]) -> &[u8] {
     let mut fields = Fields::new(body);
     let len = fields.u64().unwrap_or(0);
-    let rest = fields.rest();
+    let rest = fields.rest;
     &rest[..rest.len().min(usize::try_from(len).unwrap_or(usize::MAX))]
 }

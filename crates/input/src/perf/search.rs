@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use tracewright_image::{Bytes, Facts};
 
-use super::packed_file::{ENDINGS, unpacked_file};
 use super::record::BuildId;
 use super::timeline::MappedFile;
+use super::unpack::{ENDINGS, unpacked_file};
 use crate::file::read_plain;
 use crate::program::{foreign, hex, map_file};
 

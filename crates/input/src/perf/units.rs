@@ -95,14 +95,7 @@ impl Unit {
             }
         };
         let registers = registers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        Ok(Source {
-            name: format!("cpu{}", self.cpu),
-            core: None,
-            protocol,
-            registers,
-            delta: None,
-            time: None,
-        })
+        Ok(Source { registers, ..Source::new(format!("cpu{}", self.cpu), protocol) })
     }
 
     /// Returns ETMv4 or ETE; `None` for an older protocol.

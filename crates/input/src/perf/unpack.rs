@@ -1,10 +1,15 @@
-//! Decompression of zstd data.
+//! Decompression of zstd data, and of files.
 
 use std::fmt;
 use std::io::{self, Read};
 
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+use tracewright_image::{Bytes, is_xz, unpacked_xz};
 
+/// Endings of compressed files.
+pub(super) const ENDINGS: [&str; 3] = [".xz", ".zst", ".gz"];
+/// Most bytes of an unpacked file.
+const MOST_FILE: usize = 256 << 20;
 /// Largest window of a decompressor. No recorder asks for more (zstd's level 22).
 const MOST_WINDOW: u64 = 128 << 20;
 /// End of a frame: an empty last block, and room for a checksum, which is ignored.
@@ -80,6 +85,44 @@ pub(super) fn unpack(
         result?;
     }
     Ok(())
+}
+
+/// Unpacks `bytes` like [`unpack`], but not much beyond `limit` bytes.
+pub(super) fn unpack_to(bytes: &[u8], most: u64, limit: usize) -> Result<Vec<u8>, ZstdError> {
+    let mut all = Vec::new();
+    unpack(&[bytes], most, |part| {
+        all.extend_from_slice(part);
+        all.len() <= limit
+    })?;
+    Ok(all)
+}
+
+/// Unpacks data whose size is in proportion to `bytes`.
+///
+/// # Errors
+/// Fails if the data is damaged, or would take too much memory.
+pub fn unpacked_zstd(bytes: &[u8]) -> Result<Vec<u8>, ZstdError> {
+    unpack_to(bytes, 200, usize::MAX)
+}
+
+/// Unpacks a compressed kernel module, as distributions store it; returns other bytes as they are.
+///
+/// # Errors
+/// Says why the file cannot be unpacked.
+pub(super) fn unpacked_file(bytes: Bytes) -> Result<Bytes, String> {
+    let packed = bytes.as_slice();
+    if is_xz(packed) {
+        return Ok(unpacked_xz(packed, MOST_FILE).map_err(|error| error.to_string())?.into());
+    }
+    if is_packed(packed) {
+        let all = unpack_to(packed, u64::MAX, MOST_FILE).map_err(|error| error.to_string())?;
+        let is_whole = all.len() <= MOST_FILE;
+        return if is_whole { Ok(all.into()) } else { Err(format!("more than {MOST_FILE} bytes")) };
+    }
+    if packed.starts_with(&[0x1f, 0x8b]) {
+        return Err("compressed with gzip, which is not read here: gunzip it".into());
+    }
+    Ok(bytes)
 }
 
 /// Checks that the frame that begins here can be unpacked with bounded memory.

@@ -25,7 +25,8 @@ pub(super) struct Raw<'a> {
 #[derive(Debug)]
 pub(super) struct Walk<'a> {
     file: &'a [u8],
-    at: usize,
+    /// Offset of the next record.
+    pub at: usize,
     end: usize,
 }
 
@@ -33,16 +34,6 @@ impl<'a> Walk<'a> {
     /// Creates a walk over the records in `range` of the file.
     pub fn new(file: &'a [u8], range: Range<usize>) -> Self {
         Self { file, at: range.start, end: range.end }
-    }
-
-    /// Returns the offset of the next record.
-    pub fn position(&self) -> usize {
-        self.at
-    }
-
-    /// Continues at an offset further ahead.
-    pub fn skip_to(&mut self, at: usize) {
-        self.at = at.clamp(self.at, self.end);
     }
 
     /// Returns the next record; `None` at the end, or where there is no record.

@@ -153,7 +153,9 @@ impl SnapshotWriter {
     /// # Errors
     /// Fails if an ini file cannot hold the name, or if the file cannot be created.
     pub fn open_buffer(&mut self, name: &str, format: Packing) -> Result<(usize, PathBuf, File), Problem> {
-        let name = self.buffer_name(name, format)?;
+        let message = || format!("packing {} cannot be in a snapshot", format.name());
+        format.in_snapshots().ok_or_else(|| Problem::file_error(&self.snapshot.dir, message()))?;
+        let name = self.value("buffer name", name)?;
         let number = self.snapshot.buffers.len();
         let file = format!("buffer_{number}.bin");
         let path = self.snapshot.dir.join(&file);
@@ -166,18 +168,10 @@ impl SnapshotWriter {
     ///
     /// # Errors
     /// Fails if an ini file cannot hold the name, or if the bytes cannot be read or written.
-    pub fn buffer(&mut self, name: &str, format: Packing, bytes: impl Read) -> Result<usize, Problem> {
-        let name = self.buffer_name(name, format)?;
-        let number = self.snapshot.buffers.len();
-        let (path, size) = self.copy(&format!("buffer_{number}.bin"), bytes)?;
-        self.snapshot.buffers.push(Buffer { name, path, size, format, sources: Vec::new() });
+    pub fn buffer(&mut self, name: &str, format: Packing, mut bytes: impl Read) -> Result<usize, Problem> {
+        let (number, path, mut file) = self.open_buffer(name, format)?;
+        io::copy(&mut bytes, &mut file).map_err(|error| cannot_write(&path, &error))?;
         Ok(number)
-    }
-
-    fn buffer_name(&self, name: &str, format: Packing) -> Result<String, Problem> {
-        let message = || format!("packing {} cannot be in a snapshot", format.name());
-        format.in_snapshots().ok_or_else(|| Problem::file_error(&self.snapshot.dir, message()))?;
-        self.value("buffer name", name)
     }
 
     /// Connects source number `source` to buffer number `buffer`, and to core number `core` that it traces. A

@@ -1,11 +1,9 @@
 //! Every snapshot in `shared/captures`, compared with facts read by eye and counted by an independent script.
 
-use crate::support;
-
 use std::collections::BTreeSet;
 use std::fs;
 
-use support::listed;
+use crate::support::listed;
 use tracewright_input::snapshot::{Buffer, Protocol};
 use tracewright_input::{MemorySpace, Severity, Snapshot};
 

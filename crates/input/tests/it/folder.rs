@@ -1,12 +1,10 @@
 //! Our own capture folder: written, read back, and with every fault that people manage.
 
-use crate::support;
-
 use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use support::{CAPTURE, Folder, listed};
+use crate::support::{CAPTURE, Folder, listed};
 use tracewright_core::{Isa, MemorySpace};
 use tracewright_etrace::stream::{Config, Encapsulation};
 use tracewright_etrace::{Options, Params, SupportLayout, data};
@@ -17,10 +15,11 @@ fn folder(text: &str) -> Folder {
     Folder::new().with("capture.toml", text).with("trace.bin", [1, 2, 3]).with("rom.bin", [0x13, 0, 0, 0])
 }
 
-/// Opens a capture and compares its problems.
+/// Opens a capture and compares its problems, which are all in `capture.toml`.
 fn check(text: &str, expected: &[&str]) -> Capture {
     let folder = folder(text);
     let capture = Capture::open(folder.path()).unwrap();
+    let expected: Vec<_> = expected.iter().map(|problem| format!("capture.toml:{problem}")).collect();
     assert_eq!(listed(&capture.problems, folder.path()), expected);
     capture
 }
@@ -66,99 +65,53 @@ fn problems_have_lines_and_say_what_follows() {
     let other = |from: &str, to: &str| CAPTURE.replace(from, to);
     check(
         &other("id = 3", "id = 3\ncolour = \"red\""),
-        &[
-            "capture.toml:8: warning: [[source]] has no key \"colour\": passed over; there are name, protocol, id, isa, \
-handlers, delta, encapsulation, params, options, data_options",
-        ],
+        &["8: warning: [[source]] has no key \"colour\": passed over; there are name, protocol, id, isa, \
+handlers, delta, encapsulation, params, options, data_options"],
     );
     check(
         &other("implicit_return", "implicit_banana"),
-        &["capture.toml:13: warning: options has no \"implicit_banana\": passed over"],
+        &["13: warning: options has no \"implicit_banana\": passed over"],
     );
     check(
         &other("description", "descripton"),
-        &[
-            "capture.toml:2: warning: the file has no key \"descripton\": passed over; there are format, description, \
-finished, checksums, [[source]], [[buffer]], [[image]]",
-        ],
+        &["2: warning: the file has no key \"descripton\": passed over; there are format, description, \
+finished, checksums, [[source]], [[buffer]], [[image]]"],
     );
-    let skipped = |from: &str, to: &str, problem: &str, table: &str| {
-        let mut problems = vec![problem.to_owned(), table.to_owned()];
-        if table.contains("source") {
-            let left_out =
-                "capture.toml:18: error: no source has the name \"hart0\" and can be read: left out";
-            problems.push(left_out.into());
-        }
-        check(&other(from, to), &problems.iter().map(String::as_str).collect::<Vec<_>>());
+    let skipped = |from: &str, to: &str, line: u32, problem: &str, table: &str| {
+        let problem = format!("{line}: error: {problem}");
+        let left_out = "18: error: no source has the name \"hart0\" and can be read: left out";
+        let problems = [&problem, table, left_out];
+        check(&other(from, to), &problems[..if table.contains("source") { 3 } else { 2 }]);
     };
-    let buffer = "capture.toml:15: error: the buffer is skipped: repair what is wrong with it";
-    let image = "capture.toml:20: error: the image is skipped: its code will be missing";
-    let source = "capture.toml:4: error: the source is skipped: repair what is wrong with it";
-    skipped("trace.bin", "gone.bin", "capture.toml:17: error: \"gone.bin\": no such file", buffer);
-    skipped("rom.bin", "gone.bin", "capture.toml:21: error: \"gone.bin\": no such file", image);
-    skipped("trace.bin", ".", "capture.toml:17: error: \".\": not a plain file", buffer);
-    skipped("file = \"trace.bin\"", "", "capture.toml:15: error: file is missing", buffer);
+    let buffer = "15: error: the buffer is skipped: repair what is wrong with it";
+    let image = "20: error: the image is skipped: its code will be missing";
+    let source = "4: error: the source is skipped: repair what is wrong with it";
+    skipped("trace.bin", "gone.bin", 17, "\"gone.bin\": no such file", buffer);
+    skipped("rom.bin", "gone.bin", 21, "\"gone.bin\": no such file", image);
+    skipped("trace.bin", ".", 17, "\".\": not a plain file", buffer);
+    skipped("file = \"trace.bin\"", "", 15, "file is missing", buffer);
+    skipped("0x1000", "\"0x1000\"", 22, "address: expected a number from 0 on, found \"string\"", image);
+    skipped("0x1000", "-1", 22, "address: expected a number from 0 on, found \"-1\"", image);
     skipped(
         "0x1000",
-        "\"0x1000\"",
-        "capture.toml:22: error: address: expected a number from 0 on, found \"string\"",
+        "0x1000\noffset = 1\nlength = 4",
+        21,
+        "\"rom.bin\": 4 bytes at offset 1 are not in it (4 bytes)",
         image,
     );
-    skipped(
-        "0x1000",
-        "-1",
-        "capture.toml:22: error: address: expected a number from 0 on, found \"-1\"",
-        image,
-    );
-    skipped(
-        "address = 0x1000",
-        "address = 0x1000\noffset = 1\nlength = 4",
-        "capture.toml:21: error: \"rom.bin\": 4 bytes at offset 1 are not in it (4 bytes)",
-        image,
-    );
-    skipped(
-        "address = 0x1000",
-        "offset = 1",
-        "capture.toml:21: error: a part of a file (offset, length) has an address",
-        image,
-    );
-    skipped(
-        "\"rv32\"",
-        "\"arm\"",
-        "capture.toml:8: error: isa \"arm\": expected \"rv32\" or \"rv64\"",
-        source,
-    );
-    skipped("id = 3", "id = 65536", "capture.toml:7: error: id 65536: expected 0 to 0xffff", source);
-    skipped(
-        "iaddress_width = 32",
-        "iaddress_width = 100",
-        "capture.toml:10: error: iaddress_width: 100 is not from 8 to 64",
-        source,
-    );
-    skipped(
-        "iaddress_width = 32",
-        "iaddress_width = -1",
-        "capture.toml:10: error: iaddress_width: `-1` is not a number",
-        source,
-    );
-    skipped(
-        "\"standard\"",
-        "\"frames\"",
-        "capture.toml:9: error: encapsulation \"frames\": expected standard, smi, pulp",
-        source,
-    );
-    skipped(
-        "source_bits = 6",
-        "source_bits = \"six\"",
-        "capture.toml:9: error: source_bits: expected a number from 0 on, found \"string\"",
-        source,
-    );
+    skipped("address = 0x1000", "offset = 1", 21, "a part of a file (offset, length) has an address", image);
+    skipped("\"rv32\"", "\"arm\"", 8, "isa \"arm\": expected \"rv32\" or \"rv64\"", source);
+    skipped("id = 3", "id = 65536", 7, "id 65536: expected 0 to 0xffff", source);
+    skipped("= 32", "= 100", 10, "iaddress_width: 100 is not from 8 to 64", source);
+    skipped("= 32", "= -1", 10, "iaddress_width: `-1` is not a number", source);
+    skipped("standard", "frames", 9, "encapsulation \"frames\": expected standard, smi, pulp", source);
+    skipped("= 6", "= \"six\"", 9, "source_bits: expected a number from 0 on, found \"string\"", source);
     check(
         &other("[\"hart0\"]", "[\"hart1\"]"),
-        &["capture.toml:18: error: no source has the name \"hart1\" and can be read: left out"],
+        &["18: error: no source has the name \"hart1\" and can be read: left out"],
     );
-    check(&other("format = 1", ""), &["capture.toml: error: format = 1 is missing: is this a capture?"]);
-    check("", &["capture.toml: error: format = 1 is missing: is this a capture?"]);
+    check(&other("format = 1", ""), &[" error: format = 1 is missing: is this a capture?"]);
+    check("", &[" error: format = 1 is missing: is this a capture?"]);
 }
 
 /// Reads a source with a delta trace beside it. Without that file, all else can be read.
@@ -171,21 +124,14 @@ fn a_delta_trace_that_is_not_there_is_a_problem_of_its_own() {
     for (value, problems) in [
         (
             "\"gone.bin\"",
-            &[
-                "capture.toml:8: error: delta \"gone.bin\": no such file: cycles of instructions will not be known",
-            ][..],
+            &["8: error: delta \"gone.bin\": no such file: cycles of instructions will not be known"][..],
         ),
-        (
-            "\".\"",
-            &[
-                "capture.toml:8: error: delta \".\": not a plain file: cycles of instructions will not be known",
-            ],
-        ),
+        ("\".\"", &["8: error: delta \".\": not a plain file: cycles of instructions will not be known"]),
         (
             "3",
             &[
-                "capture.toml:8: error: delta: expected a text in quotes, found \"3\"",
-                "capture.toml:4: error: the delta trace is skipped: cycles of instructions will not be known",
+                "8: error: delta: expected a text in quotes, found \"3\"",
+                "4: error: the delta trace is skipped: cycles of instructions will not be known",
             ],
         ),
     ] {
@@ -203,24 +149,22 @@ fn sources_that_cannot_share_a_buffer_are_left_out() {
     check(
         &with(&second),
         &[
-            "capture.toml:16: error: another source has the name \"hart0\", too",
-            "capture.toml:15: error: the source is skipped: repair what is wrong with it",
+            "16: error: another source has the name \"hart0\", too",
+            "15: error: the source is skipped: repair what is wrong with it",
         ],
     );
     let second = second.replace("hart0", "hart1");
     let capture = check(
         &both(&second),
-        &["capture.toml:26: error: buffer \"sink\": source \"hart1\" has the ID of \"hart0\": left out"],
+        &["26: error: buffer \"sink\": source \"hart1\" has the ID of \"hart0\": left out"],
     );
     assert_eq!(capture.buffers[0].sources, [0]);
     let capture = check(&both(&second.replace("id = 3", "id = 4")), &[]);
     assert_eq!(capture.buffers[0].sources, [0, 1]);
     check(
         &both(&second.replace("id = 3", "id = 4").replace("source_bits = 6", "source_bits = 7")),
-        &[
-            "capture.toml:26: error: buffer \"sink\": source \"hart1\" has other encapsulation than those before it: \
-left out",
-        ],
+        &["26: error: buffer \"sink\": source \"hart1\" has other encapsulation than those before it: \
+left out"],
     );
 }
 

@@ -4,7 +4,6 @@
 mod elf;
 
 mod captures;
-mod dump_problems;
 mod folder;
 mod mappings;
 mod opening;

@@ -1,11 +1,10 @@
 //! `mappings.toml`: mapped files give symbols. Faults are reported, and the capture is read without it.
 
 use crate::elf;
-use crate::support;
 
 use std::fs;
 
-use support::{Folder, listed};
+use crate::support::{Folder, listed};
 use tracewright_core::MemorySpace;
 use tracewright_input::Capture;
 

@@ -14,8 +14,7 @@ use tracewright_input::{
 };
 
 use crate::elf;
-use crate::support;
-use support::{Folder, listed};
+use crate::support::{Folder, listed};
 
 /// Returns a snapshot that our writer made.
 fn snapshot() -> Folder {

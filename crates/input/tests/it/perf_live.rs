@@ -1,13 +1,11 @@
 //! Recordings that this machine's perf makes of a running program: compressed, to a pipe, and by several
 //! threads. The mappings must be those that perf itself prints.
 
-use crate::support;
-
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::process::{Command, Stdio};
 
-use support::Folder;
+use crate::support::Folder;
 use tracewright_input::perf;
 use tracewright_testkit::skip;
 
@@ -73,26 +71,10 @@ fn check(name: &str, options: &[&str], is_pipe: bool) {
 }
 
 #[test]
-fn plain() {
+fn mappings_are_those_that_perf_prints() {
     check("perf record", &[], false);
-}
-
-#[test]
-fn compressed() {
     check("perf record -z", &["-z"], false);
-}
-
-#[test]
-fn compressed_as_small_as_can_be() {
     check("perf record -z22", &["-z22"], false);
-}
-
-#[test]
-fn to_a_pipe() {
     check("perf record to a pipe", &[], true);
-}
-
-#[test]
-fn by_threads() {
     check("perf record --threads", &["--threads"], false);
 }

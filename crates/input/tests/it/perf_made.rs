@@ -1,10 +1,8 @@
 //! Recordings made by hand: all forms of trace, units and processes, and their faults.
 
-use crate::support;
-
 use std::path::Path;
 
-use support::Folder;
+use crate::support::Folder;
 use tracewright_input::{Capture, Packing, perf};
 use tracewright_testkit::perf::{Form, Index, Recording, Who, etm4, who};
 

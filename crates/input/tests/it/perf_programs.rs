@@ -1,12 +1,9 @@
 //! Programs of recordings: the files at each address of each process, and reports about missing ones.
 
-use crate::elf;
-use crate::support;
-
 use std::path::PathBuf;
 
-use elf::{AX, ET_REL, own_section, program, section, symbol};
-use support::Folder;
+use crate::elf::{self, AX, ET_REL, own_section, program, section, symbol};
+use crate::support::Folder;
 use tracewright_core::{Context, MemorySpace, Security};
 use tracewright_image::{Image, Moment};
 use tracewright_input::{Problem, perf};
@@ -17,29 +14,25 @@ const SHT_NOTE: u32 = 7;
 /// Returns an ELF file of one page of code, all bytes the same, with a build ID and a symbol.
 fn elf_file(byte: u8, id: &[u8], name: &'static str) -> Vec<u8> {
     let mut elf = program(0x40_0000, vec![byte; 0x1000], vec![symbol(name, 0x40_0000, 0x1000, 0x12, 1)]);
-    let mut note = [4, id.len() as u32, 3].map(u32::to_le_bytes).concat();
-    note.extend(b"GNU\0");
-    note.extend(id);
     if !id.is_empty() {
-        elf.sections.push(own_section(".note.gnu.build-id", SHT_NOTE, 2, note, 0));
+        elf.sections.push(note(id));
     }
     elf.write()
 }
 
+fn note(id: &[u8]) -> elf::Section {
+    let note = [&[4, id.len() as u32, 3].map(u32::to_le_bytes).concat(), &b"GNU\0"[..], id].concat();
+    own_section(".note.gnu.build-id", SHT_NOTE, 2, note, 0)
+}
+
 /// Returns the same as two files: the stripped program and its debug file.
 fn stripped_file(byte: u8, id: &[u8], name: &'static str) -> (Vec<u8>, Vec<u8>) {
-    let note = || {
-        let mut note = [4, id.len() as u32, 3].map(u32::to_le_bytes).concat();
-        note.extend(b"GNU\0");
-        note.extend(id);
-        own_section(".note.gnu.build-id", SHT_NOTE, 2, note, 0)
-    };
     let mut stripped = program(0x40_0000, vec![byte; 0x1000], Vec::new());
-    stripped.sections.push(note());
+    stripped.sections.push(note(id));
     let mut debug = program(0x40_0000, vec![0; 0x1000], vec![symbol(name, 0x40_0000, 0x1000, 0x12, 1)]);
     debug.segments.clear();
     debug.sections[0].kind = elf::SHT_NOBITS;
-    debug.sections.push(note());
+    debug.sections.push(note(id));
     (stripped.write(), debug.write())
 }
 

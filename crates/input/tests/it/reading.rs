@@ -1,8 +1,6 @@
 //! Rules of snapshot folders, one by one. Faults are in `problems.rs`.
 
-use crate::support;
-
-use support::{CORE, Folder, SNAPSHOT, SOURCE, TRACE};
+use crate::support::{CORE, Folder, SNAPSHOT, SOURCE, TRACE};
 use tracewright_input::Packing;
 use tracewright_input::snapshot::{DeviceClass, Protocol, SourceRef};
 use tracewright_input::{CoreKind, MemorySpace};

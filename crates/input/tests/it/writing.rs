@@ -1,12 +1,10 @@
 //! Snapshots that we write: they read back as written, and OpenCSD opens them.
 
-use crate::support;
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use support::{Folder, listed};
+use crate::support::{Folder, listed};
 use tracewright_input::Packing;
 use tracewright_input::snapshot::{DeviceClass, SourceRef};
 use tracewright_input::{Mapping, MemorySpace, Process, Snapshot, SnapshotWriter};

@@ -113,7 +113,6 @@ fn scan(image: &Image, space: MemorySpace, isa: Isa, start: Place) -> Option<Vec
 
 /// Converts a profile to a branch list: each block that ends with a branch becomes an address with one branch. Other
 /// blocks are left out because a branch list cannot express them.
-#[must_use]
 pub fn of_profile(profile: &Profile) -> BranchList {
     let mut list = BranchList::default();
     for (number, binary) in (0..).zip(&profile.binaries).filter(|(_, binary)| binary.is_elf) {

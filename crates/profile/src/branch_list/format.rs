@@ -68,7 +68,6 @@ impl Display for ReadError {
 impl std::error::Error for ReadError {}
 
 /// Returns whether `bytes` begin like a branch list.
-#[must_use]
 pub fn is_branch_list(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC) || bytes.strip_prefix(OLD).is_some_and(|rest| rest.starts_with(MAGIC))
 }
@@ -125,7 +124,6 @@ fn checked(list: BranchList) -> Result<BranchList, ReadError> {
 }
 
 /// Writes a branch list in simpleperf's current form, uncompressed.
-#[must_use]
 pub fn write(list: &BranchList) -> Vec<u8> {
     let mut all = Writer::default();
     for binary in &list.binaries {

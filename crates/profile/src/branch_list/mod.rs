@@ -67,7 +67,6 @@ impl Listed {
 
 impl Outcomes {
     /// Takes `len` outcomes from `bits`, the lowest bit first. Returns `None` if `bits` is too short.
-    #[must_use]
     pub fn new(bits: &[u8], len: u32) -> Option<Self> {
         let bytes = len.div_ceil(8) as usize;
         let mut bits = bits.get(..bytes)?.to_vec();
@@ -83,13 +82,11 @@ impl Outcomes {
     }
 
     /// Returns the number of outcomes.
-    #[must_use]
     pub fn len(&self) -> u32 {
         self.len
     }
 
     /// Returns whether there are no outcomes.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

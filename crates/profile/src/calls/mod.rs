@@ -38,7 +38,6 @@ impl CallTree {
     }
 
     /// Returns the names of the functions from the outermost to `node`, preceded by the thread if there are several threads.
-    #[must_use]
     pub fn stack(&self, node: u32) -> Vec<&str> {
         let mut names = Vec::new();
         if self.threads.len() > 1 {

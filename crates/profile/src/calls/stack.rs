@@ -29,7 +29,6 @@ pub enum How {
 
 impl How {
     /// Returns whether this entry counts as a call.
-    #[must_use]
     pub const fn is_call(self) -> bool {
         matches!(self, Self::Call | Self::Tail | Self::Exception)
     }
@@ -286,19 +285,5 @@ impl<A: Watch, B: Watch> Watch for (A, B) {
     fn leave(&mut self) {
         self.0.leave();
         self.1.leave();
-    }
-}
-
-impl<W: Watch> Watch for &mut W {
-    fn thread(&mut self, number: u32) {
-        (**self).thread(number);
-    }
-
-    fn enter(&mut self, function: u32, how: How) {
-        (**self).enter(function, how);
-    }
-
-    fn leave(&mut self) {
-        (**self).leave();
     }
 }

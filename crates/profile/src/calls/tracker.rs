@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use tracewright_core::{Block, Element, Ended, Flow, MemorySpace, Role};
 
 use super::stack::{Stack, To, Watch};
+use crate::clock::is_break;
 use crate::functions::Within;
 
 /// A thread, as far as the trace distinguishes threads.
@@ -133,22 +134,8 @@ impl Tracker {
                 self.calling.after = After::Exception { back, was_lost };
             }
             Element::ExceptionReturn => self.calling.after = After::ExceptionReturn,
-            Element::TraceOn(_)
-            | Element::Gap { .. }
-            | Element::Lost(_)
-            | Element::Mismatch(_)
-            | Element::NoCode { .. }
-            | Element::UnknownPath { .. } => self.lose(),
-            Element::Target { .. }
-            | Element::Timestamp { .. }
-            | Element::TimestampMarker
-            | Element::Cycles(_)
-            | Element::Event(_)
-            | Element::Instrumentation { .. }
-            | Element::Transaction(_)
-            | Element::Data { .. }
-            | Element::DataLost
-            | Element::End => {}
+            _ if is_break(element) => self.lose(),
+            _ => {}
         }
     }
 
@@ -242,7 +229,6 @@ impl Tracker {
     }
 
     /// Returns all threads seen, by number.
-    #[must_use]
     pub fn threads(&self) -> &[Thread] {
         &self.threads
     }
@@ -253,7 +239,6 @@ impl Tracker {
     }
 
     /// Returns how often the call stack became uncertain.
-    #[must_use]
     pub fn losses(&self) -> Losses {
         self.losses
     }

@@ -103,7 +103,6 @@ impl Watch for Tree {
 
 impl Tree {
     /// Returns the node of the function that runs now.
-    #[must_use]
     pub fn current(&self) -> u32 {
         self.stack.last().copied().unwrap_or(0)
     }
@@ -136,13 +135,11 @@ impl Tree {
     }
 
     /// Returns all nodes. Callers come before their callees.
-    #[must_use]
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
     /// Returns how often something was attributed to the caller because there were too many nodes.
-    #[must_use]
     pub fn folded(&self) -> u64 {
         self.folded
     }
@@ -167,7 +164,6 @@ impl Tree {
     }
 
     /// Returns the sums of each node together with all nodes below it.
-    #[must_use]
     pub fn inclusive(&self) -> Vec<CallSums> {
         let mut sums: Vec<_> = self.nodes.iter().map(|node| node.own).collect();
         for (at, node) in self.nodes.iter().enumerate().rev() {
@@ -209,7 +205,6 @@ impl Tree {
     }
 
     /// Returns the totals of all functions.
-    #[must_use]
     pub fn functions(&self) -> HashMap<u32, Calls> {
         let (inclusive, recursive) = (self.inclusive(), self.recursive());
         let mut all: HashMap<u32, Calls> = HashMap::new();
@@ -225,7 +220,6 @@ impl Tree {
     }
 
     /// Returns the totals of all calls, keyed by caller and callee.
-    #[must_use]
     pub fn edges(&self) -> HashMap<(u32, u32), Edge> {
         let (inclusive, recursive) = (self.inclusive(), self.recursive());
         let mut all: HashMap<(u32, u32), Edge> = HashMap::new();
@@ -244,27 +238,21 @@ impl Tree {
     }
 
     /// Returns the nodes from the outermost function to `node`, without the thread.
-    #[must_use]
     pub fn path(&self, node: u32) -> Vec<u32> {
-        let mut path = Vec::new();
-        let mut at = Some(node);
-        while let Some(node) = at.and_then(|at| self.nodes.get(at as usize)) {
-            if node.parent.is_some() {
-                path.extend(at);
-            }
-            at = node.parent;
-        }
+        let mut path: Vec<_> = self.up(node).collect();
+        path.pop();
         path.reverse();
         path
     }
 
     /// Returns the thread of a node.
-    #[must_use]
     pub fn thread_of(&self, node: u32) -> u32 {
-        let mut at = node;
-        while let Some(parent) = self.nodes.get(at as usize).and_then(|node| node.parent) {
-            at = parent;
-        }
-        self.nodes.get(at as usize).map_or(0, |node| node.function)
+        self.up(node).last().map_or(0, |root| self.nodes[root as usize].function)
+    }
+
+    /// Iterates over a node and its callers, up to the thread.
+    fn up(&self, node: u32) -> impl Iterator<Item = u32> {
+        let known = Some(node).filter(|&node| (node as usize) < self.nodes.len());
+        std::iter::successors(known, |&at| self.nodes[at as usize].parent)
     }
 }

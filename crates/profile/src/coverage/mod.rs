@@ -110,7 +110,6 @@ pub struct Wanted {
 
 impl Part {
     /// Returns the percentage covered, or `None` if there are no items.
-    #[must_use]
     pub fn percent(&self) -> Option<f64> {
         (self.all > 0).then(|| 100.0 * self.hit as f64 / self.all as f64)
     }
@@ -130,13 +129,11 @@ impl AddAssign for Part {
 
 impl Branch {
     /// Returns how many of the two outcomes occurred.
-    #[must_use]
     pub fn outcomes(&self) -> Part {
         Part { hit: u64::from(self.taken > 0) + u64::from(self.not_taken > 0), all: 2 }
     }
 
     /// Returns whether the branch ran.
-    #[must_use]
     pub fn ran(&self) -> bool {
         self.taken > 0 || self.not_taken > 0
     }
@@ -149,7 +146,6 @@ impl File {
     }
 
     /// Returns the covered lines.
-    #[must_use]
     pub fn lines(&self) -> Part {
         let mut part = Part::default();
         self.lines.values().for_each(|&count| part.count(count > 0));
@@ -157,7 +153,6 @@ impl File {
     }
 
     /// Returns the covered branch outcomes.
-    #[must_use]
     pub fn branches(&self) -> Part {
         let mut part = Part::default();
         self.branches.iter().for_each(|branch| part += branch.outcomes());
@@ -167,7 +162,6 @@ impl File {
 
 impl Function {
     /// Returns whether any of the function ran.
-    #[must_use]
     pub fn ran(&self) -> bool {
         self.instructions.hit > 0
     }
@@ -196,13 +190,11 @@ impl Wanted {
 impl Coverage {
     /// Computes the coverage of a profile. Each binary is read from the first of `programs` that has it; there is one
     /// program for each capture that the profile was made from.
-    #[must_use]
     pub fn new(profile: &Profile, programs: &[Program], wanted: &Wanted) -> Self {
         build::coverage(profile, programs, wanted)
     }
 
     /// Returns the functions of a file.
-    #[must_use]
     pub fn functions_of(&self, file: u32) -> &[Function] {
         let first = self.functions.partition_point(|function| function.file < file);
         let len = self.functions[first..].partition_point(|function| function.file == file);
@@ -210,7 +202,6 @@ impl Coverage {
     }
 
     /// Returns how many of a file's functions ran.
-    #[must_use]
     pub fn functions_part(&self, file: u32) -> Part {
         let mut part = Part::default();
         self.functions_of(file).iter().for_each(|function| part.count(function.ran()));

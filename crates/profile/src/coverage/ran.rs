@@ -23,7 +23,6 @@ pub struct Ran {
 
 impl Ran {
     /// Returns the counts of all binaries of a profile by number, and the number of instructions outside any binary.
-    #[must_use]
     pub fn of_all(profile: &Profile, programs: &[Program]) -> (Vec<Self>, u64) {
         let has = |binary: u32| programs.iter().find(move |program| program.file(binary).is_some());
         let program: Vec<_> = (0..profile.binaries.len() as u32).map(has).collect();
@@ -65,13 +64,11 @@ impl Ran {
     }
 
     /// Returns how often the instruction at an address ran.
-    #[must_use]
     pub fn at(&self, address: u64) -> u64 {
         self.counts.get(&address).copied().unwrap_or(0)
     }
 
     /// Returns the outcomes of the branch at an address.
-    #[must_use]
     pub fn branch(&self, address: u64) -> Runs {
         self.runs.get(&address).copied().unwrap_or_default()
     }

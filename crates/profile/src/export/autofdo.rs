@@ -10,7 +10,6 @@ use crate::counts::{Binary, Profile};
 use crate::program::Program;
 
 /// Writes all ELF binaries, sorted by path.
-#[must_use]
 pub fn write(profile: &Profile, program: &Program) -> String {
     let mut all: Vec<_> = (0..)
         .zip(&profile.binaries)

@@ -8,7 +8,6 @@ use crate::counts::Profile;
 use crate::program::Program;
 
 /// Writes one binary. Branches that leave or enter it have 0 on the other side.
-#[must_use]
 pub fn write(profile: &Profile, program: &Program, number: u32) -> String {
     let mut all = Ranges::of(profile, program, number, Targets::Known);
     // BOLT expects ranges between two taken branches, but our blocks end at each branch. So a branch that was not taken
@@ -29,7 +28,6 @@ pub fn write(profile: &Profile, program: &Program, number: u32) -> String {
 
 /// Writes one binary byte for byte as simpleperf (`inject --output bolt`) does: with comments, which BOLT ignores, and
 /// without the targets of indirect branches.
-#[must_use]
 pub fn simpleperf(profile: &Profile, program: &Program, number: u32) -> String {
     let comment = profile.binaries.get(number as usize).map(comment).unwrap_or_default();
     text(&Ranges::of(profile, program, number, Targets::Direct)) + &comment

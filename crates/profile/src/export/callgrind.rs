@@ -10,7 +10,6 @@ use std::fmt::Write;
 use tracewright_core::text::Printable;
 use tracewright_core::{Ended, Role};
 use tracewright_flow::Instructions;
-use tracewright_image::Image;
 
 use crate::calls::{CallSums, CallTree, Edge};
 use crate::costs::Portions;
@@ -22,7 +21,6 @@ use crate::program::Program;
 type Lines = BTreeMap<(Option<String>, u32), u64>;
 
 /// Writes the file.
-#[must_use]
 pub fn write(calls: &CallTree, profile: &Profile, program: &Program) -> String {
     let mut functions = calls.functions.clone();
     let lines = lines(&mut functions, profile, program);
@@ -96,9 +94,7 @@ fn object(file: Option<u32>, program: &Program) -> Printable<'_> {
 
 /// Returns the source file and line of a function's start.
 fn start_of<'p>(functions: &Functions, number: u32, program: &'p Program) -> (Printable<'p>, u32) {
-    let function = &functions.list()[number as usize];
-    let at = function.start.zip(function.file.map(Image::space_of));
-    let source = at.and_then(|(start, space)| program.image().symbols().source(start, space));
+    let source = program.source_of(&functions.list()[number as usize]);
     source.map_or((Printable("???"), 0), |source| (Printable(source.file), source.line))
 }
 

@@ -11,7 +11,6 @@ use crate::counts::{Code, Place, Profile};
 use crate::program::Program;
 
 /// Writes one binary.
-#[must_use]
 pub fn write(profile: &Profile, program: &Program, number: u32) -> String {
     let Ranges { branches: mut edges, .. } = Ranges::of(profile, program, number, Targets::Known);
     let mut returns = HashSet::new();

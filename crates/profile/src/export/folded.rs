@@ -16,7 +16,6 @@ pub enum Weight {
 
 impl Weight {
     /// Returns the chosen one of two sums.
-    #[must_use]
     pub const fn of(self, sums: &CallSums) -> u64 {
         match self {
             Self::Instructions => sums.instructions,
@@ -26,7 +25,6 @@ impl Weight {
 }
 
 /// Writes all stacks whose innermost function has a weight of its own.
-#[must_use]
 pub fn write(calls: &CallTree, weight: Weight) -> String {
     let mut stacks: BTreeMap<String, u64> = BTreeMap::new();
     for (at, node) in (0..).zip(calls.tree.nodes()) {

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::samples::{Function, Location, Samples};
-use super::summary::Summary;
+use super::samples::{Function, Location, Samples, Summary};
 
 /// `gcda`.
 const MAGIC: u32 = 0x6763_6461;
@@ -31,13 +30,9 @@ const INDIRECT_CALL: u32 = 7;
 const NO_FILE: u32 = u32::MAX;
 
 /// Writes all functions.
-#[must_use]
 pub fn write(samples: &Samples, version: Version) -> Vec<u8> {
     let is_new = version == Version::Three;
-    let mut names = BTreeMap::from([("", 0)]);
-    samples.functions.iter().for_each(|(name, function)| gather(&mut names, name, function));
-    (0..).zip(names.values_mut()).for_each(|(number, slot)| *slot = number);
-
+    let names = samples.names([""]);
     let mut table = Vec::new();
     if is_new {
         // No files.
@@ -89,17 +84,6 @@ fn summary(bytes: &mut Vec<u8>, summary: &Summary) {
         word(bytes, *share);
         wide(bytes, *least);
         wide(bytes, *count);
-    }
-}
-
-/// Collects the names of a function, its callees and its inlined functions.
-fn gather<'s>(names: &mut BTreeMap<&'s str, u32>, name: &'s str, function: &'s Function) {
-    names.insert(name, 0);
-    for name in function.body.values().flat_map(|body| body.targets.keys()) {
-        names.insert(name, 0);
-    }
-    for (name, callee) in function.inlined.values().flatten() {
-        gather(names, name, callee);
     }
 }
 

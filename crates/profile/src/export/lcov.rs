@@ -10,7 +10,6 @@ use tracewright_core::text::Printable;
 use crate::coverage::{Coverage, File, Part};
 
 /// Writes all source files.
-#[must_use]
 pub fn write(coverage: &Coverage) -> String {
     let mut text = String::new();
     for (number, file) in (0..).zip(&coverage.files).filter(|(_, file)| file.is_source) {

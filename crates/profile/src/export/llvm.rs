@@ -8,7 +8,6 @@ use tracewright_core::text::Printable;
 use super::samples::{Function, Location, Samples};
 
 /// Writes all functions by decreasing count.
-#[must_use]
 pub fn write(samples: &Samples) -> String {
     let mut functions: Vec<_> = samples.functions.iter().collect();
     functions.sort_by_key(|(name, function)| (Reverse(function.total), *name));

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::samples::{Function, Samples};
-use super::summary::Summary;
+use super::samples::{Function, Samples, Summary};
+use crate::store::varint::put;
 
 /// `SPROF42`, and 4 for this form; version 103.
 const MAGIC: u64 = 0x5350_524f_4634_3204;
@@ -16,22 +16,18 @@ const OFFSETS: u64 = 4;
 const PROFILE: u64 = 32;
 
 /// Writes all functions.
-#[must_use]
 pub fn write(samples: &Samples) -> Vec<u8> {
-    let mut names = BTreeMap::new();
-    samples.functions.iter().for_each(|(name, function)| gather(&mut names, name, function));
-    (0..).zip(names.values_mut()).for_each(|(number, slot)| *slot = number);
-
+    let names = samples.names([]);
     let (mut profile, mut offsets) = (Vec::new(), Vec::new());
-    number(&mut offsets, samples.functions.len() as u64);
+    put(&mut offsets, samples.functions.len() as u64);
     for (name, of) in &samples.functions {
-        number(&mut offsets, names[name.as_str()]);
-        number(&mut offsets, profile.len() as u64);
-        number(&mut profile, of.head);
+        put(&mut offsets, names[name.as_str()].into());
+        put(&mut offsets, profile.len() as u64);
+        put(&mut profile, of.head);
         function(&mut profile, &names, name, of);
     }
     let mut table = Vec::new();
-    number(&mut table, names.len() as u64);
+    put(&mut table, names.len() as u64);
     for name in names.keys() {
         table.extend(name.bytes().filter(|byte| *byte != 0));
         table.push(0);
@@ -39,8 +35,8 @@ pub fn write(samples: &Samples) -> Vec<u8> {
 
     let sections = [(SUMMARY, summary(samples)), (NAMES, table), (OFFSETS, offsets), (PROFILE, profile)];
     let mut bytes = Vec::new();
-    number(&mut bytes, MAGIC);
-    number(&mut bytes, VERSION);
+    put(&mut bytes, MAGIC);
+    put(&mut bytes, VERSION);
     bytes.extend((sections.len() as u64).to_le_bytes());
     // Names come before sections that refer to them, and the profile before the table of its functions.
     let order = [0, 1, 3, 2];
@@ -59,34 +55,23 @@ pub fn write(samples: &Samples) -> Vec<u8> {
     bytes
 }
 
-/// Collects the names of a function, its callees and its inlined functions.
-fn gather<'s>(names: &mut BTreeMap<&'s str, u64>, name: &'s str, function: &'s Function) {
-    names.insert(name, 0);
-    for name in function.body.values().flat_map(|body| body.targets.keys()) {
-        names.insert(name, 0);
-    }
-    for (name, callee) in function.inlined.values().flatten() {
-        gather(names, name, callee);
-    }
-}
-
-fn function(bytes: &mut Vec<u8>, names: &BTreeMap<&str, u64>, name: &str, of: &Function) {
-    number(bytes, names[name]);
-    number(bytes, of.total);
-    number(bytes, of.body.len() as u64);
+fn function(bytes: &mut Vec<u8>, names: &BTreeMap<&str, u32>, name: &str, of: &Function) {
+    put(bytes, names[name].into());
+    put(bytes, of.total);
+    put(bytes, of.body.len() as u64);
     for (location, body) in &of.body {
         let head = [location.offset.into(), location.discriminator.into(), body.count];
-        head.into_iter().chain([body.targets.len() as u64]).for_each(|value| number(bytes, value));
+        head.into_iter().chain([body.targets.len() as u64]).for_each(|value| put(bytes, value));
         for (name, count) in &body.targets {
-            number(bytes, names[name.as_str()]);
-            number(bytes, *count);
+            put(bytes, names[name.as_str()].into());
+            put(bytes, *count);
         }
     }
-    number(bytes, of.inlined.values().map(|callees| callees.len() as u64).sum());
+    put(bytes, of.inlined.values().map(|callees| callees.len() as u64).sum());
     for (location, callees) in &of.inlined {
         for (name, callee) in callees {
-            number(bytes, location.offset.into());
-            number(bytes, location.discriminator.into());
+            put(bytes, location.offset.into());
+            put(bytes, location.discriminator.into());
             function(bytes, names, name, callee);
         }
     }
@@ -96,18 +81,9 @@ fn function(bytes: &mut Vec<u8>, names: &BTreeMap<&str, u64>, name: &str, of: &F
 fn summary(samples: &Samples) -> Vec<u8> {
     let summary = Summary::of(samples);
     let mut bytes = Vec::new();
-    summary.head().into_iter().for_each(|value| number(&mut bytes, value));
+    summary.head().into_iter().for_each(|value| put(&mut bytes, value));
     for (share, least, count) in summary.shares {
-        [share.into(), least, count].into_iter().for_each(|value| number(&mut bytes, value));
+        [share.into(), least, count].into_iter().for_each(|value| put(&mut bytes, value));
     }
     bytes
-}
-
-/// Appends a number as LEB128.
-fn number(bytes: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        bytes.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    bytes.push(value as u8);
 }

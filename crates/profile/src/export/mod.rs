@@ -16,4 +16,3 @@ pub mod profgen;
 pub mod protobuf;
 pub mod ranges;
 pub mod samples;
-mod summary;

@@ -22,7 +22,6 @@ mod field {
 }
 
 /// Writes the profile as gzip.
-#[must_use]
 pub fn write(calls: &CallTree, profile: &Profile, program: &Program) -> Vec<u8> {
     let mut out = Writer::default();
     let mut strings = Strings::default();
@@ -61,16 +60,13 @@ pub fn write(calls: &CallTree, profile: &Profile, program: &Program) -> Vec<u8> 
         let mut of = Writer::default();
         of.number(1, u64::from(number) + 1);
         of.number(5, strings.number(&binary.name));
-        let build_id: String = binary.build_id.iter().map(|byte| format!("{byte:02x}")).collect();
-        of.number(6, strings.number(&build_id));
+        of.number(6, strings.number(&binary.build_id_hex()));
         // Functions, file names and lines are included, so that pprof need not look them up.
         (7..=9).for_each(|has| of.number(has, 1));
         out.message(field::MAPPING, &of);
     }
     for (number, function) in (1..).zip(functions) {
-        let symbols = program.image().symbols();
-        let space = function.file.map(tracewright_image::Image::space_of);
-        let source = function.start.zip(space).and_then(|(start, space)| symbols.source(start, space));
+        let source = program.source_of(function);
         let line = source.map_or(0, |source| source.line.into());
         let mut lines = Writer::default();
         lines.number(1, number);

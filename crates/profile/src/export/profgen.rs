@@ -11,7 +11,6 @@ use crate::program::Program;
 const PAGE: u64 = 0x1000;
 
 /// Writes one binary.
-#[must_use]
 pub fn write(profile: &Profile, program: &Program, number: u32) -> String {
     let Ranges { ranges, branches } = Ranges::of(profile, program, number, Targets::Known);
     let first = code_segments(profile, program, number).first().map_or(0, |segment| segment.address);

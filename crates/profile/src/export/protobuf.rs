@@ -1,5 +1,7 @@
 //! Writer of Protocol Buffers messages, for pprof, Perfetto and simpleperf. `core::protobuf` reads them.
 
+use crate::store::varint::put;
+
 /// A message under construction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Writer(Vec<u8>);
@@ -7,8 +9,8 @@ pub struct Writer(Vec<u8>);
 impl Writer {
     /// Appends a number field.
     pub fn number(&mut self, field: u32, value: u64) {
-        self.varint(u64::from(field) << 3);
-        self.varint(value);
+        put(&mut self.0, u64::from(field) << 3);
+        put(&mut self.0, value);
     }
 
     /// Appends a number field unless it is 0, which readers assume for missing fields.
@@ -20,8 +22,8 @@ impl Writer {
 
     /// Appends a field with text or bytes.
     pub fn bytes(&mut self, field: u32, bytes: &[u8]) {
-        self.varint(u64::from(field) << 3 | 2);
-        self.varint(bytes.len() as u64);
+        put(&mut self.0, u64::from(field) << 3 | 2);
+        put(&mut self.0, bytes.len() as u64);
         self.0.extend(bytes);
     }
 
@@ -33,12 +35,11 @@ impl Writer {
     /// Appends a packed list of numbers.
     pub fn packed(&mut self, field: u32, values: impl Iterator<Item = u64>) {
         let mut packed = Self::default();
-        values.for_each(|value| packed.varint(value));
+        values.for_each(|value| put(&mut packed.0, value));
         self.message(field, &packed);
     }
 
     /// Returns all fields so far.
-    #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
@@ -46,14 +47,6 @@ impl Writer {
     /// Removes all fields.
     pub fn clear(&mut self) {
         self.0.clear();
-    }
-
-    fn varint(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.0.push(value as u8 | 0x80);
-            value >>= 7;
-        }
-        self.0.push(value as u8);
     }
 }
 

@@ -29,7 +29,6 @@ pub enum Targets {
 
 impl Ranges {
     /// Collects the ranges of one binary.
-    #[must_use]
     pub fn of(profile: &Profile, program: &Program, number: u32, targets: Targets) -> Self {
         let mut all = Self::default();
         // By branch address: the taken count less the known targets, and a block that ends with the branch.
@@ -83,7 +82,6 @@ pub(super) fn functions(profile: &Profile, program: &Program) -> HashSet<Code> {
 }
 
 /// Returns the ELF binary that executed most instructions.
-#[must_use]
 pub fn largest(profile: &Profile) -> Option<u32> {
     let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
     for (code, runs) in &profile.blocks {
@@ -98,7 +96,6 @@ pub fn largest(profile: &Profile) -> Option<u32> {
 }
 
 /// Returns the part of a profile that belongs to one binary.
-#[must_use]
 pub fn only(profile: &Profile, number: u32) -> Profile {
     let is_in = |place: Place| place.binary == number;
     let mut of = Profile { binaries: profile.binaries.clone(), funnel: profile.funnel, ..Profile::default() };

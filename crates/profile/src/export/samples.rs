@@ -91,7 +91,6 @@ type Path<'p> = Vec<(&'p str, Location)>;
 
 impl Samples {
     /// Computes the samples of a profile.
-    #[must_use]
     pub fn new(profile: &Profile, program: &Program, discriminators: Discriminators) -> Self {
         let mut all = Self::default();
         // Number of runs and length of each instruction.
@@ -131,6 +130,21 @@ impl Samples {
         all
     }
 
+    /// Numbers, in alphabetical order, the names of all functions, callees and inlined functions, and `more`.
+    pub(super) fn names<'s>(&'s self, more: impl IntoIterator<Item = &'s str>) -> BTreeMap<&'s str, u32> {
+        fn gather<'s>(names: &mut BTreeMap<&'s str, u32>, name: &'s str, function: &'s Function) {
+            let targets = function.body.values().flat_map(|body| body.targets.keys());
+            names.extend(targets.map(String::as_str).chain([name]).map(|name| (name, 0)));
+            for (name, callee) in function.inlined.values().flatten() {
+                gather(names, name, callee);
+            }
+        }
+        let mut names = more.into_iter().map(|name| (name, 0)).collect();
+        self.functions.iter().for_each(|(name, function)| gather(&mut names, name, function));
+        (0..).zip(names.values_mut()).for_each(|(number, slot)| *slot = number);
+        names
+    }
+
     /// Adds `count` to the totals along a path. Returns its innermost function and the location there.
     fn at(&mut self, path: &Path<'_>, count: u64) -> Option<(&mut Function, Location)> {
         let (&(first, mut location), rest) = path.split_first()?;
@@ -158,4 +172,70 @@ fn path(program: &Program, place: Place, discriminators: Discriminators) -> (Pat
         path.push((name, Location { offset, discriminator: discriminators.part(frame.discriminator) }));
     }
     (path, copies)
+}
+
+/// Shares of the total count, in millionths, that the summary lists.
+const CUTOFFS: [u32; 16] = [
+    10_000, 100_000, 200_000, 300_000, 400_000, 500_000, 600_000, 700_000, 800_000, 900_000, 950_000,
+    990_000, 999_000, 999_900, 999_990, 999_999,
+];
+
+/// Distribution of the counts of samples, by which compilers decide what is hot or cold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Summary {
+    /// Sum of all counts.
+    pub total: u64,
+    /// Largest count.
+    pub most: u64,
+    /// Largest number of entries of a function.
+    pub most_entered: u64,
+    /// Number of counts.
+    pub counts: u64,
+    /// Number of functions.
+    pub functions: u64,
+    /// For each share: the smallest count needed to reach it, and how many counts are at least that large.
+    pub shares: Vec<(u32, u64, u64)>,
+}
+
+impl Summary {
+    pub fn of(samples: &Samples) -> Self {
+        let mut counts = Vec::new();
+        samples.functions.values().for_each(|function| collect(function, &mut counts));
+        counts.sort_unstable_by(|a, b| b.cmp(a));
+        let total: u64 = counts.iter().sum();
+        let (mut sum, mut at) = (0, 0);
+        let mut shares = Vec::with_capacity(CUTOFFS.len());
+        for cutoff in CUTOFFS {
+            let wanted = (u128::from(total) * u128::from(cutoff) / 1_000_000) as u64;
+            while sum < wanted && at < counts.len() {
+                // Equal counts go together.
+                let count = counts[at];
+                while at < counts.len() && counts[at] == count {
+                    sum += count;
+                    at += 1;
+                }
+            }
+            let least = at.checked_sub(1).map_or(0, |last| counts[last]);
+            shares.push((cutoff, least, at as u64));
+        }
+        Self {
+            total,
+            most: counts.first().copied().unwrap_or(0),
+            most_entered: samples.functions.values().map(|function| function.head).max().unwrap_or(0),
+            counts: counts.len() as u64,
+            functions: samples.functions.len() as u64,
+            shares,
+        }
+    }
+
+    /// Returns the numbers before the shares and the number of shares, as all formats have them.
+    pub fn head(&self) -> [u64; 6] {
+        let shares = self.shares.len() as u64;
+        [self.total, self.most, self.most_entered, self.counts, self.functions, shares]
+    }
+}
+
+fn collect(function: &Function, counts: &mut Vec<u64>) {
+    counts.extend(function.body.values().map(|body| body.count));
+    function.inlined.values().flat_map(BTreeMap::values).for_each(|callee| collect(callee, counts));
 }

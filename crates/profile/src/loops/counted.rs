@@ -10,7 +10,6 @@ use crate::counts::{Place, Profile};
 
 /// Computes for each loop how often its header ran, how often it was entered, and how many instructions ran in it. The
 /// trips of single entries are not known.
-#[must_use]
 pub fn counted(graph: &Graph, profile: &Profile) -> Vec<TripCounts> {
     let mut counts = vec![TripCounts::default(); graph.loops().len()];
     // Transfers to the header from inside, and to any part from outside.
@@ -32,14 +31,11 @@ pub fn counted(graph: &Graph, profile: &Profile) -> Vec<TripCounts> {
     let leaders = graph.leaders();
     for (code, runs) in &profile.blocks {
         let Some(mut at) = graph.leader(code.start) else { continue };
-        let mut left = code.count;
-        loop {
-            let leader = &leaders[at as usize];
-            let next = graph.inner(at).filter(|&next| leaders[next as usize].place < code.end());
-            // Both extend to the same branch.
-            let here =
-                next.map_or(left, |next| left.min(leader.count.saturating_sub(leaders[next as usize].count)));
-            left -= here;
+        for (leader, here) in graph.parts(at, code.count, code.len.into()) {
+            if leader != at {
+                goes(at, leaders[leader as usize].place, runs.all());
+                at = leader;
+            }
             for number in around(graph, at) {
                 let counts = &mut counts[number];
                 counts.instructions =
@@ -48,9 +44,6 @@ pub fn counted(graph: &Graph, profile: &Profile) -> Vec<TripCounts> {
                     counts.trips = counts.trips.saturating_add(runs.all());
                 }
             }
-            let Some(next) = next else { break };
-            goes(at, leaders[next as usize].place, runs.all());
-            at = next;
         }
         let goes_on = runs.not_taken.saturating_add(runs.through);
         let is_call = matches!(code.class.role, Role::Call | Role::Swap);

@@ -17,7 +17,6 @@ pub struct Loop {
 
 /// Finds the loops of a graph, outer ones before inner ones, and the innermost loop of each node. Nodes that `entries`
 /// do not reach become entries too.
-#[must_use]
 pub fn forest(successors: &[Vec<u32>], entries: &[u32]) -> (Vec<Loop>, Vec<Option<u32>>) {
     let order = Order::new(successors, entries);
     let len = order.nodes.len();

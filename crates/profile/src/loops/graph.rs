@@ -104,51 +104,65 @@ impl Graph {
     }
 
     /// Returns all leaders, sorted by place.
-    #[must_use]
     pub fn leaders(&self) -> &[Leader] {
         &self.leaders
     }
 
     /// Returns the number of the leader at a place.
-    #[must_use]
     pub fn leader(&self, place: Place) -> Option<u32> {
         self.numbers.get(&place).copied()
     }
 
     /// Returns the successors of each leader.
-    #[must_use]
     pub fn successors(&self) -> &[Vec<u32>] {
         &self.successors
     }
 
     /// Returns all loops, outer ones before inner ones. Headers are leader numbers.
-    #[must_use]
     pub fn loops(&self) -> &[Loop] {
         &self.loops
     }
 
     /// Returns the innermost loop of a leader.
-    #[must_use]
     pub fn innermost(&self, leader: u32) -> Option<u32> {
         self.innermost.get(leader as usize).copied().flatten()
     }
 
     /// Iterates over the loops around a leader, the innermost first.
     pub fn around(&self, leader: u32) -> impl Iterator<Item = u32> {
-        std::iter::successors(self.innermost(leader), |number| self.loops[*number as usize].parent)
+        self.and_around(self.innermost(leader))
     }
 
     /// Returns the next leader if it comes before the branch of this one.
-    #[must_use]
     pub fn inner(&self, leader: u32) -> Option<u32> {
         inner(&self.leaders, leader as usize)
     }
 
+    /// Splits a block that begins at a leader at the leaders inside it. Returns them with the instructions from each to
+    /// the next. The block has `count` instructions and `len` bytes.
+    pub(super) fn parts(&self, first: u32, count: u32, len: u64) -> impl Iterator<Item = (u32, u32)> {
+        let start = self.leaders[first as usize].place.address;
+        let mut left = count;
+        let mut at = Some(first);
+        std::iter::from_fn(move || {
+            let here = at?;
+            let is_inside = |next: &u32| self.leaders[*next as usize].place.address.wrapping_sub(start) < len;
+            at = self.inner(here).filter(is_inside);
+            // Both leaders extend to the same branch.
+            let count_of = |leader: u32| self.leaders[leader as usize].count;
+            let own = at.map_or(left, |next| left.min(count_of(here).saturating_sub(count_of(next))));
+            left -= own;
+            Some((here, own))
+        })
+    }
+
     /// Returns whether a loop is `outer` or inside it.
-    #[must_use]
     pub fn is_inside(&self, inner: u32, outer: u32) -> bool {
-        std::iter::successors(Some(inner), |number| self.loops[*number as usize].parent)
-            .any(|number| number == outer)
+        self.and_around(Some(inner)).any(|number| number == outer)
+    }
+
+    fn and_around(&self, number: Option<u32>) -> impl Iterator<Item = u32> {
+        std::iter::successors(number, |number| self.loops[*number as usize].parent)
     }
 }
 

@@ -49,7 +49,6 @@ struct Stack {
 
 impl<'g> Trips<'g> {
     /// Creates a counter for the loops of a graph.
-    #[must_use]
     pub fn new(graph: &'g Graph) -> Self {
         let counts = vec![TripCounts::default(); graph.loops().len()];
         Self {
@@ -75,28 +74,9 @@ impl<'g> Trips<'g> {
             self.known.insert(block.start, space, found);
             found
         });
-        let Some(mut at) = found else { return };
-        let mut left = block.count;
-        let start = graph.leaders()[at as usize].place.address;
-        loop {
-            let next = graph.inner(at).filter(|&next| {
-                let offset = graph.leaders()[next as usize].place.address.wrapping_sub(start);
-                offset < block.end.wrapping_sub(block.start)
-            });
-            let here = match next {
-                // A later leader before the same branch.
-                Some(next) => {
-                    let leaders = graph.leaders();
-                    left.min(leaders[at as usize].count.saturating_sub(leaders[next as usize].count))
-                }
-                None => left,
-            };
-            left -= here;
-            self.reach(at, here);
-            match next {
-                Some(next) => at = next,
-                None => break,
-            }
+        let Some(first) = found else { return };
+        for (at, count) in graph.parts(first, block.count, block.end.wrapping_sub(block.start)) {
+            self.reach(at, count);
         }
     }
 

@@ -76,13 +76,11 @@ impl Watch for Vec<Change> {
 
 impl<'c> Slicer<'c> {
     /// Creates a slicer with a clock. Without a clock, time is the number of instructions.
-    #[must_use]
     pub fn new(clock: Option<Clock<'c>>, limits: Limits) -> Self {
         Self::at_times(clock, limits, None)
     }
 
     /// Creates a slicer that keeps only what ran at timestamps in `times`.
-    #[must_use]
     pub fn at_times(clock: Option<Clock<'c>>, limits: Limits, times: Option<Range<u64>>) -> Self {
         let starts = clock.as_ref().is_none_or(|clock| clock.kind() == Kind::Counts);
         let time = Time { last: starts.then_some(0), ..Time::default() };
@@ -90,7 +88,7 @@ impl<'c> Slicer<'c> {
         let is_shut = times.is_some();
         let window = Window { cycles: is_limited.then_some(limits.from..limits.to), times };
         let mut tracks = Tracks::new(limits, starts && !is_shut);
-        tracks.set_shut(is_shut);
+        tracks.is_shut = is_shut;
         Self {
             gate: Gate::new(&window, clock.as_ref().map(Clock::kind)),
             is_passing: false,
@@ -159,7 +157,7 @@ impl<'c> Slicer<'c> {
         let told = clock.take(element);
         gate.pass(element, Some(&told));
         if let Element::Timestamp { .. } = element {
-            tracks.set_shut(!gate.is_time());
+            tracks.is_shut = !gate.is_time();
         }
         let cycle = match told {
             Told::Block(stamps) => stamps.iter().rev().find_map(|stamp| match stamp {
@@ -180,13 +178,11 @@ impl<'c> Slicer<'c> {
     }
 
     /// Returns what became of the instructions in the requested time. Complete after [`finish`](Self::finish).
-    #[must_use]
     pub fn shown(&self) -> Shown {
-        self.tracks.shown()
+        self.tracks.shown
     }
 
     /// Returns the selection of instructions.
-    #[must_use]
     pub fn gate(&self) -> &Gate {
         &self.gate
     }
@@ -199,15 +195,13 @@ impl<'c> Slicer<'c> {
     }
 
     /// Returns all threads seen, by number.
-    #[must_use]
     pub fn threads(&self) -> &[Thread] {
         self.tracker.threads()
     }
 
     /// Returns the time at which slices ended because there were too many.
-    #[must_use]
     pub fn cut(&self) -> Option<u64> {
-        self.tracks.cut()
+        self.tracks.cut
     }
 }
 
@@ -285,12 +279,12 @@ impl Time {
 
     /// Closes or opens the requested time from here on.
     fn shut(&mut self, is_shut: bool, tracks: &mut Tracks, out: &mut impl Slices) {
-        if is_shut != tracks.is_shut() {
+        if is_shut != tracks.is_shut {
             self.give_up(tracks, out);
             if is_shut {
                 tracks.suspend(self.now(), out);
             }
-            tracks.set_shut(is_shut);
+            tracks.is_shut = is_shut;
             if !is_shut && self.last.is_some() {
                 tracks.resume(self.now(), out);
             }

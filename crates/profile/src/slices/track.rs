@@ -76,12 +76,14 @@ pub(super) struct Tracks {
     others: HashMap<u32, Track>,
     /// Set while time advances.
     runs: bool,
-    /// Set outside the requested time, where nothing begins.
-    is_shut: bool,
+    /// Set outside the requested time, where nothing begins. Slices must be [suspended](Self::suspend) first.
+    pub is_shut: bool,
     told: u64,
     is_over: bool,
-    cut: Option<u64>,
-    shown: Shown,
+    /// Time at which slices ended because there were too many.
+    pub cut: Option<u64>,
+    /// What became of the instructions so far. After [`suspend`](Self::suspend), none wait.
+    pub shown: Shown,
 }
 
 impl Tracks {
@@ -98,15 +100,6 @@ impl Tracks {
             cut: None,
             shown: Shown::default(),
         }
-    }
-
-    pub fn cut(&self) -> Option<u64> {
-        self.cut
-    }
-
-    /// Returns what became of the instructions so far. Call [`suspend`](Self::suspend) first, so that none wait.
-    pub fn shown(&self) -> Shown {
-        self.shown
     }
 
     /// Counts instructions of the innermost function in the requested time.
@@ -170,15 +163,6 @@ impl Tracks {
         // Slices that were not emitted yet begin anew and were too short.
         self.shown.short += self.track.take_ran();
         self.runs = false;
-    }
-
-    /// Sets whether nothing may begin from now on. Slices must have been [suspended](Self::suspend).
-    pub fn set_shut(&mut self, is_shut: bool) {
-        self.is_shut = is_shut;
-    }
-
-    pub fn is_shut(&self) -> bool {
-        self.is_shut
     }
 
     /// Begins the suspended slices again.

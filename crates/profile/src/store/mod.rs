@@ -10,13 +10,14 @@
 //! assert_eq!(store::read(&bytes[..20]).unwrap_err().offset, 20);
 //! ```
 
-mod damage;
 mod read;
 mod shape;
-mod varint;
+pub(crate) mod varint;
 mod write;
 
-pub use damage::{Damage, Reason};
+use std::error::Error;
+use std::fmt;
+
 pub use read::read;
 pub use write::write;
 
@@ -43,7 +44,82 @@ mod tag {
 }
 
 /// Returns whether a file that begins with `start` is a profile.
-#[must_use]
 pub fn is_profile(start: &[u8]) -> bool {
     start.starts_with(&MAGIC)
 }
+
+/// Error of reading a profile file, with its position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// Offset in the file.
+    pub offset: u64,
+    /// Kind of damage.
+    pub reason: Reason,
+}
+
+/// Kind of damage of a profile file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reason {
+    /// The file does not begin like a profile.
+    NoProfile,
+    /// The version is newer than [`VERSION`](VERSION).
+    Version(u64),
+    /// The file ends too early.
+    Ends,
+    /// Bytes follow the end.
+    Follows,
+    /// A checksum does not match.
+    Checksum,
+    /// A mandatory section is not known.
+    Section(u8),
+    /// A section is missing, occurs twice, or is out of order.
+    Order,
+    /// A number is malformed or out of range.
+    Number,
+    /// A name is not UTF-8.
+    Text,
+    /// An instruction set or instruction class is not known.
+    Instruction,
+    /// A binary number is not in the list, or the binary is inconsistent.
+    Binary,
+    /// Entries are not sorted.
+    Unsorted,
+    /// Counts add up to more than [`LARGEST_SUM`](LARGEST_SUM).
+    TooMuch,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.reason {
+            Reason::NoProfile => return f.write_str("no profile of tracewright: it does not begin like one"),
+            Reason::Version(version) => {
+                return write!(
+                    f,
+                    "a profile of version {version}; this tracewright reads up to {}: take a newer one",
+                    VERSION
+                );
+            }
+            Reason::Section(tag) => {
+                return write!(
+                    f,
+                    "at offset {:#x}: a section {tag:#04x} that this tracewright does not know",
+                    self.offset
+                );
+            }
+            Reason::Ends => "it ends too early: was it copied whole?",
+            Reason::Follows => "bytes behind its end",
+            Reason::Checksum => "damaged: the checksum of a section is wrong",
+            Reason::Order => "a section is missing, or not in its place",
+            Reason::Number => "a number that cannot be",
+            Reason::Text => "a name that is no text (UTF-8)",
+            Reason::Instruction => "an instruction that cannot be",
+            Reason::Binary => "a binary that is not in the list, or a build ID of what is no ELF file",
+            Reason::Unsorted => "something is there twice, or not in order",
+            Reason::TooMuch => "counts of more than 2^60",
+        };
+        write!(f, "at offset {:#x}: {what}", self.offset)
+    }
+}
+
+impl Error for Damage {}

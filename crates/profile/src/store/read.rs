@@ -5,10 +5,9 @@ use std::collections::HashMap;
 use tracewright_core::{Crc32, Isa};
 use tracewright_image::CodeSegment;
 
-use super::damage::{Damage, Reason};
 use super::shape::Shape;
 use super::varint::Cursor;
-use super::{LARGEST_SUM, MAGIC, VERSION, tag};
+use super::{Damage, LARGEST_SUM, MAGIC, Reason, VERSION, tag};
 use crate::counts::{Binary, Code, Place, Profile, Runs};
 
 /// Reads a profile file.
@@ -36,17 +35,17 @@ pub fn read(bytes: &[u8]) -> Result<Profile, Damage> {
             tag::SEGMENTS if sections >= 2 => reader.segments(&mut body)?,
             tag::CODE if sections >= 2 => reader.code(&mut body)?,
             tag::END if sections >= 2 && body.number()? == sections => {
-                if !file.is_empty() {
+                if !file.bytes.is_empty() {
                     return Err(file.damage(Reason::Follows));
                 }
                 return Ok(reader.profile);
             }
             tag::BINARIES | tag::FUNNEL | tag::CODE | tag::END => return Err(at.damage(Reason::Order)),
             // Optional sections have a lower-case tag.
-            b'a'..=b'z' if sections >= 2 => body = Cursor::new(&[], body.offset()),
+            b'a'..=b'z' if sections >= 2 => body = Cursor::new(&[], body.offset),
             _ => return Err(at.damage(Reason::Section(tag))),
         }
-        if !body.is_empty() {
+        if !body.bytes.is_empty() {
             return Err(body.damage(Reason::Follows));
         }
         sections += 1;
@@ -58,9 +57,9 @@ fn section<'a>(file: &mut Cursor<'a>) -> Result<(u8, Cursor<'a>), Damage> {
     let start = file.clone();
     let tag = file.byte()?;
     let len = file.number()?;
-    let offset = file.offset();
+    let offset = file.offset;
     let body = file.take(len)?;
-    let whole = &start.rest()[..(file.offset() - start.offset()) as usize];
+    let whole = &start.bytes[..(file.offset - start.offset) as usize];
     let sum = file.take(4)?;
     if Crc32::of(whole).to_le_bytes() != sum {
         return Err(start.damage(Reason::Checksum));
@@ -180,7 +179,7 @@ impl Reader {
         let mut end = 0_u64;
         let blocks = body.number()?;
         // Each block takes at least five bytes.
-        let room = usize::try_from(blocks).unwrap_or(usize::MAX).min(body.rest().len() / 5);
+        let room = usize::try_from(blocks).unwrap_or(usize::MAX).min(body.bytes.len() / 5);
         self.profile.blocks.reserve(room);
         self.taken_at.reserve(room);
         for _ in 0..blocks {
@@ -229,7 +228,7 @@ impl Reader {
         let mut last: Option<u64> = None;
         let branches = body.number()?;
         // Each branch takes at least four bytes.
-        let room = usize::try_from(branches).unwrap_or(usize::MAX).min(body.rest().len() / 4);
+        let room = usize::try_from(branches).unwrap_or(usize::MAX).min(body.bytes.len() / 4);
         self.profile.branches.reserve(room);
         for _ in 0..branches {
             let at = body.clone();

@@ -1,6 +1,6 @@
 //! Variable-length numbers (LEB128) and differences.
 
-use super::damage::{Damage, Reason};
+use super::{Damage, Reason};
 
 /// Appends a number: seven bits in each byte, the lowest first. All bytes but the last have the highest bit set.
 pub fn put(bytes: &mut Vec<u8>, mut number: u64) {
@@ -19,28 +19,15 @@ pub fn put_signed(bytes: &mut Vec<u8>, number: i64) {
 /// Reads numbers from bytes and tracks the offset.
 #[derive(Clone, Debug)]
 pub struct Cursor<'a> {
-    bytes: &'a [u8],
-    /// Offset of the first byte in the file.
-    offset: u64,
+    /// Remaining bytes.
+    pub bytes: &'a [u8],
+    /// Offset of the first of them in the file.
+    pub offset: u64,
 }
 
 impl<'a> Cursor<'a> {
     pub fn new(bytes: &'a [u8], offset: u64) -> Self {
         Self { bytes, offset }
-    }
-
-    /// Returns the current offset in the file.
-    pub fn offset(&self) -> u64 {
-        self.offset
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
-    }
-
-    /// Returns the remaining bytes.
-    pub fn rest(&self) -> &'a [u8] {
-        self.bytes
     }
 
     /// Creates an error at the current offset.
@@ -106,7 +93,7 @@ mod tests {
             let mut cursor = Cursor::new(&bytes, 0);
             assert_eq!(cursor.number(), Ok(number));
             assert_eq!(cursor.signed(), Ok(number as i64));
-            assert!(cursor.is_empty());
+            assert!(cursor.bytes.is_empty());
         }
         let wrong = |bytes: &[u8]| Cursor::new(bytes, 5).number().unwrap_err();
         assert_eq!(wrong(&[0x80, 0]), Damage { offset: 5, reason: Reason::Number });

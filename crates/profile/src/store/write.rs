@@ -10,7 +10,6 @@ use super::{MAGIC, VERSION, tag};
 use crate::counts::{Binary, Code, Place, Profile, Runs};
 
 /// Writes a profile. The bytes are the same for equal profiles, whatever the order of their merges.
-#[must_use]
 pub fn write(profile: &Profile) -> Vec<u8> {
     let (binaries, owners) = sorted(profile);
     let (blocks, branches) = ran(profile, &owners);

@@ -145,32 +145,3 @@ fn a_profile_is_a_branch_list_and_back() {
     }
     assert!(all > 10_000, "{all}");
 }
-
-#[test]
-fn any_bytes_are_read_or_refused() {
-    let mut rng = Rng::new(8);
-    let head = b"simpleperf:EtmBranchList\x01\0\0\0\0";
-    let good = captures_for("any_bytes_are_read_or_refused", "perf")
-        .map(|folder| fs::read(folder.join("oracle/perf_etm.bl")).unwrap())
-        .unwrap_or_else(|| head.to_vec());
-    let (mut read, mut refused) = (0, 0);
-    for _ in 0..20_000 {
-        let mut bytes = good.clone();
-        for _ in 0..1 + rng.below(4) {
-            let at = rng.below(bytes.len() as u64) as usize;
-            bytes[at] = rng.below(256) as u8;
-        }
-        bytes.truncate(bytes.len() - rng.below(3) as usize);
-        match branch_list::read(&bytes, not_packed) {
-            Ok(list) => {
-                read += 1;
-                assert_eq!(branch_list::read(&branch_list::write(&list), not_packed).unwrap(), list);
-            }
-            Err(why) => {
-                refused += 1;
-                assert!(!why.to_string().is_empty());
-            }
-        }
-    }
-    assert!(read > 100 && refused > 100, "{read} {refused}");
-}

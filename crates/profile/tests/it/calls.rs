@@ -1,10 +1,8 @@
 //! Calls and returns compared with a naive stack.
 
-use crate::executed;
-
 use std::collections::{HashMap, HashSet};
 
-use executed::{Executed, block};
+use crate::executed::{Executed, block};
 use tracewright_core::{
     Block, Class, Context, Element, Ended, Exception, Flow, Isa, MemorySpace, Role, Security, TraceOn,
 };

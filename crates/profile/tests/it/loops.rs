@@ -1,10 +1,8 @@
 //! Loops compared with naive definitions.
 
-use crate::executed;
-
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use executed::{Executed, block};
+use crate::executed::{Executed, block};
 use tracewright_core::{Ended, MemorySpace, Role};
 use tracewright_profile::{Code, Graph, Place, Profile, Tracker, Trips, branches, forest};
 use tracewright_testkit::Rng;

@@ -1,10 +1,8 @@
 //! Paths and events compared with naive counts.
 
-use crate::executed;
-
 use std::collections::HashMap;
 
-use executed::{Executed, block};
+use crate::executed::{Executed, block};
 use tracewright_core::{Block, Class, Element, Ended, Flow, Isa, MemorySpace, Role};
 use tracewright_profile::{Clock, EventAt, Events, Paths, Place};
 use tracewright_testkit::Rng;

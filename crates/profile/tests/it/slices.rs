@@ -1,10 +1,8 @@
 //! Slices compared with naive sums and clippings.
 
-use crate::executed;
-
 use std::collections::BTreeMap;
 
-use executed::{Executed, block};
+use crate::executed::{Executed, block};
 use tracewright_core::{Element, MemorySpace};
 use tracewright_profile::slices::{Limits, Slicer, Slices};
 use tracewright_profile::{Clock, Told};

@@ -1,7 +1,5 @@
 //! Profile files and merging.
 
-use crate::random;
-
 use std::collections::BTreeMap;
 
 use tracewright_image::Image;
@@ -10,7 +8,7 @@ use tracewright_profile::store::{self, LARGEST_SUM, MAGIC, Reason};
 use tracewright_profile::{Binary, Code, Place, Profile, Program, Runs};
 use tracewright_testkit::Rng;
 
-use random::random;
+use crate::random::random;
 
 #[test]
 fn what_is_written_is_read() {

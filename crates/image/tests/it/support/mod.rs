@@ -3,6 +3,18 @@
 
 pub mod program;
 
+use tracewright_core::MemorySpace;
+use tracewright_image::{Image, Place};
+
+pub const ANY: MemorySpace = MemorySpace::ANY;
+
+/// Loads a valid ELF file.
+pub fn load(bytes: Vec<u8>, at: impl Into<Place>) -> Image {
+    let mut builder = Image::builder();
+    builder.elf("test", bytes.into(), at, ANY).unwrap();
+    builder.build()
+}
+
 pub const ET_REL: u16 = 1;
 pub const ET_EXEC: u16 = 2;
 pub const ET_DYN: u16 = 3;
@@ -136,6 +148,11 @@ pub fn symbol_table(wide: bool, symbols: &[Symbol]) -> (Vec<u8>, Vec<u8>) {
 }
 
 impl Elf {
+    /// Loads the file where it was linked to be.
+    pub fn load(&self) -> Image {
+        load(self.write(), None)
+    }
+
     pub fn write(&self) -> Vec<u8> {
         let (header_len, program_len, section_len) = if self.wide { (64, 56, 64) } else { (52, 32, 40) };
         let mut sections = self.sections.clone();
