@@ -2,7 +2,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use tracewright_input::{Mapping, build_id, map_file};
+use tracewright_input::Mapping;
+
+use crate::retirement::file_that_ran;
 
 const PAGE: usize = 4096;
 
@@ -137,13 +139,7 @@ impl Code {
 
 /// As much of a file as it has there, if it is still the one that was mapped.
 fn read(path: &Path, id: Option<&str>, offset: u64, len: u64) -> Result<Vec<u8>, String> {
-    if let Some(id) = id {
-        let found = build_id(path).map_err(|problem| problem.message)?;
-        if found.as_deref() != Some(id) {
-            return Err(format!("its build ID is {}, and {id} ran", found.as_deref().unwrap_or("none")));
-        }
-    }
-    let file = map_file(path).map_err(|problem| problem.message)?;
+    let file = file_that_ran(path, id)?;
     let bytes = file.as_slice();
     let start = usize::try_from(offset).map_or(bytes.len(), |offset| offset.min(bytes.len()));
     let len = usize::try_from(len).map_or(usize::MAX, |len| len).min(bytes.len() - start);

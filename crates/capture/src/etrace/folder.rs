@@ -8,7 +8,8 @@ use tracewright_image::{Bytes, Image};
 use tracewright_input::file::{MAX_PROGRAM, read_plain};
 use tracewright_input::{CaptureWriter, ImageFile};
 
-use super::{ExecutedCode, Finished, Seen, Settings, TraceFile, Traced, Tracer, executed_code};
+use super::{ExecutedCode, Finished, Seen, Settings, TraceFile, Tracer, executed_code};
+use crate::protocol::Traced;
 use crate::{Error, Remark, StopFlag};
 
 /// A capture folder that is being written: one source and one buffer for each hart, or thread.

@@ -77,36 +77,16 @@ impl Keep {
 
 #[cfg(test)]
 mod tests {
-    use tracewright_qemu::format::{ChunkHeader, ChunkKind, Counted, Target};
+    use tracewright_qemu::format::{ChunkHeader, ChunkKind, Target};
 
     use super::*;
 
     #[test]
     fn chunks_are_whole_and_in_place() {
         let path = std::env::temp_dir().join(format!("tracewright-keep-{}", std::process::id()));
-        let header = Header {
-            target: Target::Arm,
-            chunk_size: 4096,
-            has_accesses: false,
-            has_values: false,
-            pid: 1,
-            forked_from: 0,
-            api: 1,
-            time: 0,
-            checkpoints: 0,
-        };
+        let header = Header { chunk_size: 4096, ..Header::new(Target::Arm) };
         let mut keep = Keep::create(&path, &header).unwrap();
-        let open = |kind| ChunkHeader {
-            kind,
-            state: ChunkState::Open,
-            counted: Counted::Unknown,
-            sequence: 0,
-            len: 0,
-            instructions: 0,
-            begun: 0,
-            done: 0,
-            checksum: 0,
-        };
+        let open = |kind| ChunkHeader::open(kind, 0);
         let done = |kind| ChunkHeader { state: ChunkState::Done, len: 8, ..open(kind) };
         let definitions = ChunkKind::Definitions;
         keep.piece(&Piece::Definitions { head: open(definitions), at: 0, bytes: b"abcd" }).unwrap();

@@ -144,12 +144,7 @@ fn plugin_arguments(options: &QemuOptions, receiver: &Receiver) -> Vec<(&'static
         ("slots", SLOTS.to_string().into()),
     ];
     if let Some(data) = options.data {
-        let name = match data {
-            LogData::Nothing => "none",
-            LogData::Addresses => "addresses",
-            LogData::Values => "values",
-        };
-        arguments.push(("data", name.into()));
+        arguments.push(("data", data.name().into()));
     }
     if let Some(limit) = options.limit {
         arguments.push(("instructions", limit.to_string().into()));

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use tracewright_capture::Pair;
-use tracewright_capture::etrace::{Finished, Settings, Traced, Tracer, executed_code};
+use tracewright_capture::etrace::{Finished, Settings, Tracer, executed_code};
+use tracewright_capture::protocol::Traced;
 use tracewright_core::{Block, MemorySpace};
 use tracewright_hart::linux::{Linux, Options, Streams};
 use tracewright_hart::log::own::Writer;

@@ -6,7 +6,7 @@ use super::code::Run;
 use super::damage::{Damage, DamageKind};
 use super::definitions::Definitions;
 use super::node::Node;
-use crate::format::{Guess, Header, Off, Word, retired};
+use crate::format::{Guess, Header, LogData, Off, Word, retired};
 
 /// Decoder of a thread's words.
 ///
@@ -68,7 +68,7 @@ impl Thread {
     pub fn new(index: u32, header: &Header) -> Self {
         Self {
             index,
-            has_values: header.has_values,
+            has_values: header.data == LogData::Values,
             nodes: Vec::new(),
             of_translation: Vec::new(),
             now: None,
