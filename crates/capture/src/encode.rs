@@ -279,7 +279,7 @@ pub fn encoder_input(
     settings.refuse_data()?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut folder = Folder::create(&capture.dir, &settings, &name, &StopFlag::default())?;
-    let mut tracer = folder.hart()?;
+    let mut tracer = folder.source("hart0", "trace")?;
     folder.add_programs(programs)?;
     let (mut instructions, mut error) = (0, None);
     for entry in reader {
@@ -353,11 +353,10 @@ pub fn image(files: &[ImageFile]) -> Result<Image, Error> {
             (false, Some(at)) => builder.raw("", bytes, at, MemorySpace::ANY),
             (false, None) => {
                 let problem = "not an ELF file: say where its first byte was (FILE@ADDRESS)".into();
-                return Err(Error::Program { path: file.path.clone(), problem });
+                return Err(Error::Program(file.path.clone(), problem));
             }
         };
-        added
-            .map_err(|error| Error::Program { path: file.path.clone(), problem: error.reason.to_string() })?;
+        added.map_err(|error| Error::Program(file.path.clone(), error.reason.to_string()))?;
     }
     Ok(builder.build())
 }

@@ -108,7 +108,7 @@ impl Folder {
         // If the disk is full, what is there should be readable.
         let (written, bytes) = {
             let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
-            (output.finish(), output.bytes())
+            (output.finish(), output.bytes)
         };
         remarks.extend(self.settings.remark());
         let LeftOut { branches, nonsense, instructions } = left_out;
@@ -138,7 +138,7 @@ impl Folder {
     ) -> Result<(), Error> {
         let mut executed = Code::default();
         code.into_iter().for_each(|(start, bytes)| executed.add(start, bytes.as_ref()));
-        if let Some(address) = executed.changed() {
+        if let Some(address) = executed.changed {
             remarks.push(Remark::CodeChanged { address, is_kept: false });
         }
         let (mapped, missing) = executed.mapped(&self.dir, &process.mappings);

@@ -12,8 +12,8 @@ const PAGE: usize = 4096;
 #[derive(Default)]
 pub struct Code {
     pages: BTreeMap<u64, Page>,
-    /// The first address where something else was later.
-    changed: Option<u64>,
+    /// The first address where something else was executed later, if there is one.
+    pub changed: Option<u64>,
 }
 
 struct Page {
@@ -55,11 +55,6 @@ impl Code {
             page.bytes[offset] = byte;
             page.known[offset] = !page.changed[offset];
         }
-    }
-
-    /// Returns the first address where something else was executed later, if there is one.
-    pub fn changed(&self) -> Option<u64> {
-        self.changed
     }
 
     /// Returns what lies in the mappings of files, as it was executed; a piece for each mapping of which anything was. What was not
@@ -200,7 +195,7 @@ mod tests {
         code.add(0x0ffe, &[7, 8]);
         code.add(0x103e, &[1, 2, 3]);
         code.add(0x8000, &[5]);
-        assert_eq!(code.changed(), Some(0x8001));
+        assert_eq!(code.changed, Some(0x8001));
         let gone = Path::new("/nowhere/x");
         let mappings = [
             mapping(0x1000, 0x2000, 2, Some(&path)),

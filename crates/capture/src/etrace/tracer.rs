@@ -252,7 +252,7 @@ impl<W: Write> Tracer<W> {
         if !self.next.is_open && self.next.address != block.start {
             // Another thread took over, or a log leaves something out.
             self.halt();
-            if let Some(delta) = self.delta.as_mut().filter(|delta| !delta.is_gapless()) {
+            if let Some(delta) = self.delta.as_mut().filter(|delta| !delta.is_gapless) {
                 delta.off();
             }
         }

@@ -111,11 +111,11 @@ impl TraceWriter for Writer {
 
     fn add_thread(&mut self, subject: &Subject<'_>, remarks: &mut Vec<Remark>) -> Result<(), Error> {
         let (tracer, file) = match *subject {
-            Subject::Hart => (self.folder.hart()?, "trace.bin".to_owned()),
+            Subject::Hart => (self.folder.source("hart0", "trace")?, "trace.bin".to_owned()),
             Subject::Thread { index, maps, .. } => {
                 self.folder.add_programs(&retirement::programs(maps, remarks))?;
                 let name = retirement::source_name(index);
-                (self.folder.thread(&name)?, format!("{name}.bin"))
+                (self.folder.source(&name, &name)?, format!("{name}.bin"))
             }
         };
         let thread = match (self.input, tracer.has_data()) {

@@ -64,7 +64,17 @@ pub fn record(
         }
     };
     let is_forked = connection.header().forked_from != 0;
-    let mut process = Process::new(&connection, capture, keep, counts);
+    let mut process = Process {
+        header: *connection.header(),
+        pid: connection.pid(),
+        definitions: Definitions::default(),
+        threads: BTreeMap::new(),
+        keep,
+        capture,
+        counts,
+        failed: None,
+        damage: None,
+    };
     let broken = loop {
         match connection.step(|piece| process.piece(&piece)) {
             Ok(Step::Ended) => break None,
@@ -93,27 +103,7 @@ pub fn record(
     Some(Ok(process.finish(connection.header())))
 }
 
-impl<'a> Process<'a> {
-    fn new(
-        connection: &Connection,
-        capture: Option<Capture>,
-        keep: Option<Keep>,
-        counts: &'a Counts,
-    ) -> Self {
-        let header = *connection.header();
-        Self {
-            header,
-            pid: connection.pid(),
-            definitions: Definitions::default(),
-            threads: BTreeMap::new(),
-            keep,
-            capture,
-            counts,
-            failed: None,
-            damage: None,
-        }
-    }
-
+impl Process<'_> {
     /// Whether all threads have recorded as much as was asked for.
     fn is_limited(&self) -> bool {
         let mut offs = self.threads.values().map(|track| track.reader.off()).peekable();
@@ -131,7 +121,7 @@ impl<'a> Process<'a> {
     fn take(&mut self, piece: &Piece<'_>) -> Result<(), Error> {
         if let Some(keep) = &mut self.keep {
             let kept = keep.piece(piece);
-            kept.map_err(|error| Error::write(keep.path(), error))?;
+            kept.map_err(|error| Error::write(&keep.path, error))?;
         }
         match *piece {
             Piece::Definitions { bytes, .. } => {
@@ -185,7 +175,7 @@ impl<'a> Process<'a> {
         if let Some(keep) = &mut keep
             && failed.is_none()
         {
-            failed = keep.header(header).err().map(|error| Error::write(keep.path(), error));
+            failed = keep.header(header).err().map(|error| Error::write(&keep.path, error));
         }
         let mut recorded = Recorded {
             header: *header,
@@ -194,7 +184,7 @@ impl<'a> Process<'a> {
             tally: Tally::default(),
             notes: definitions.notes().to_vec(),
             command: definitions.command().to_vec(),
-            log_bytes: keep.as_ref().map(Keep::len),
+            log_bytes: keep.as_ref().map(|keep| keep.end),
             traced: None,
             remarks: Vec::new(),
             problems: failed.into_iter().chain(damage.map(Error::Qemu)).collect(),

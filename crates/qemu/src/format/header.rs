@@ -62,10 +62,11 @@ impl Target {
 }
 
 /// Recorded part of memory accesses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum LogData {
     /// Nothing.
+    #[default]
     Nothing = 0,
     /// Addresses.
     Addresses = 1,
@@ -163,6 +164,9 @@ impl Header {
             return Err(NotALog::Version(word(8)));
         }
         let target = Target::ALL.into_iter().find(|&target| target as u32 == word(12));
+        // Values without addresses make no sense.
+        let data = LogData::ALL.into_iter().find(|&data| data as u32 == word(20) & 3);
+        let data = data.unwrap_or_default();
         let chunk_size = word(16);
         let size = chunk_size as usize;
         if size == 0 || !size.is_multiple_of(4096) || size > MOST_CHUNK {
@@ -171,11 +175,7 @@ impl Header {
         Ok(Self {
             target: target.ok_or(NotALog::Target(word(12)))?,
             chunk_size,
-            data: match word(20) & 3 {
-                0 | 2 => LogData::Nothing,
-                1 => LogData::Addresses,
-                _ => LogData::Values,
-            },
+            data,
             pid: word(24),
             forked_from: word(28),
             api: word(32),

@@ -13,7 +13,7 @@ use super::*;
 use crate::format::{
     CHUNK_HEADER, COUNT_AT, ChunkHeader, ChunkKind, ChunkState, HEADER_SIZE, Header, Record, Target,
 };
-use tracewright_testkit::Scratch;
+use tracewright_testkit::{Rng, Scratch};
 
 const CHUNK: usize = 4096;
 
@@ -415,13 +415,8 @@ fn places_that_do_not_serve_are_passed_over() {
 /// Any contents of slots, and any messages: no panic, and an end.
 #[test]
 fn any_bytes_are_survived() {
-    let mut state = 0x9e37_79b9_7f4a_7c15u64;
-    let mut random = move |below: u32| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 33) as u32 % below
-    };
+    let mut rng = Rng::new(7);
+    let mut random = |below: u32| rng.below(below.into()) as u32;
     for _ in 0..300 {
         let receiver = receiver();
         let mut peer = Peer::connect(&receiver, 3);

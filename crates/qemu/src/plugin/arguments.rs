@@ -4,7 +4,7 @@ use crate::format::LogData;
 use crate::live::{MOST_SLOTS, SLOTS};
 
 /// Arguments of the plugin: `-plugin LIB,name=value,...`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arguments {
     /// File of the log.
     pub log: PathBuf,
@@ -38,21 +38,9 @@ pub enum Place {
 const NAMES: [&str; 8] = ["log", "socket", "slots", "data", "instructions", "start", "stop", "forks"];
 
 impl Arguments {
-    /// Parses arguments of the form `name=value`.
-    ///
-    /// # Errors
-    /// Returns a message if a name is not known or a value is invalid.
+    /// Parses arguments of the form `name=value`. The error is for people.
     pub fn parse<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
-        let mut found = Self {
-            log: PathBuf::new(),
-            socket: None,
-            slots: SLOTS,
-            data: LogData::Nothing,
-            instructions: u64::MAX,
-            start: None,
-            stop: None,
-            follows_forks: false,
-        };
+        let mut found = Self { slots: SLOTS, instructions: u64::MAX, ..Self::default() };
         for argument in arguments {
             let (given, value) = argument.split_once('=').unwrap_or((argument, ""));
             let Some(name) = NAMES.into_iter().find(|&name| name == given) else {

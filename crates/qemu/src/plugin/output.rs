@@ -112,10 +112,7 @@ enum To {
 }
 
 impl Output {
-    /// Creates the log.
-    ///
-    /// # Errors
-    /// Returns an error if the file cannot be written, or no recorder listens.
+    /// Creates the log. Fails if the file cannot be written, or no recorder listens.
     pub fn new(arguments: &Arguments, header: &Header, path: &Path) -> io::Result<Self> {
         let on = |path: &Path, error: io::Error| {
             io::Error::new(error.kind(), format!("{}: {error}", path.display()))

@@ -29,7 +29,8 @@ pub const LEAST: u64 = 8 * (AROUND as u64 + 5 + 5 + 30 + AROUND as u64);
 pub(crate) struct Delta<W> {
     encoder: Encoder,
     out: Outlet<W>,
-    is_gapless: bool,
+    /// As [`DeltaSettings`] have it.
+    pub is_gapless: bool,
     /// Cycles of the block to come.
     cycles: Vec<u64>,
     waiting: Waiting,
@@ -102,11 +103,6 @@ impl<W: Write> Delta<W> {
         let out = Outlet { port, to: Gather::new(to) };
         let (cycles, waiting) = (Vec::new(), Waiting::default());
         Some(Self { encoder, out, is_gapless, cycles, waiting, untimed: 0, refused: None })
-    }
-
-    /// Returns whether all that retires is told, also where something does not follow: it is another thread's then.
-    pub fn is_gapless(&self) -> bool {
-        self.is_gapless
     }
 
     /// Cycles that the hart waited for the port of the delta trace.
