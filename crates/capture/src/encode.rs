@@ -17,7 +17,7 @@ use tracewright_qemu::read::{self, Damage, Definitions, Log, Thread};
 
 use crate::control::{ControlRequest, Qualified};
 use crate::error::LogProblem;
-use crate::etrace::{Folder, LogData, Settings};
+use crate::etrace::{Folder, Settings};
 use crate::protocol::{Executed, InputKind, Subject, Traced};
 use crate::retirement::{command, open, source_name, symbols};
 use crate::sink::{NoTrace, TraceSink};
@@ -25,18 +25,19 @@ use crate::{CaptureOptions, Error, Pair, Remark, StopFlag};
 
 /// Next part of a thread's log. [`run`](Self::run) gives it to a sink.
 pub struct ThreadInput<'a> {
-    from: From<'a>,
+    part: Part<'a>,
     /// Counts of what is executed.
     tally: &'a mut Tally,
     /// Trace control, if not everything is traced.
     control: &'a mut Option<Controlled<NoTrace>>,
 }
 
-enum From<'a> {
-    /// All of a thread, and what came of it.
-    Log(&'a mut Log, u32, Result<Option<Off>, read::Error>),
-    /// A chunk, and what is wrong with it.
-    Chunk(&'a mut Thread, &'a [u8], &'a Definitions, Result<(), Damage>),
+/// A part of a thread's log.
+pub(crate) enum Part<'a> {
+    /// All of it. What came of that goes to the last.
+    Log(&'a mut Log, u32, &'a mut Result<Option<Off>, read::Error>),
+    /// A chunk. What is wrong with it goes to the last.
+    Chunk(&'a mut Thread, &'a [u8], &'a Definitions, &'a mut Result<(), Damage>),
     /// The end.
     End(&'a mut Thread, &'a Definitions),
 }
@@ -45,22 +46,22 @@ impl ThreadInput<'_> {
     /// Gives what is executed to `sink`. Has to be called once.
     pub fn run<S: TraceSink>(&mut self, sink: &mut S) {
         match self.control.take() {
-            None => self.from.give(&mut Pair(&mut *self.tally, sink)),
+            None => self.part.give(&mut Pair(&mut *self.tally, sink)),
             Some(control) => {
                 let (mut control, nothing) = control.with_inner(sink);
-                self.from.give(&mut Pair(&mut *self.tally, &mut control));
+                self.part.give(&mut Pair(&mut *self.tally, &mut control));
                 *self.control = Some(control.with_inner(nothing).0);
             }
         }
     }
 }
 
-impl From<'_> {
+impl Part<'_> {
     fn give<S: HartSink>(&mut self, sink: &mut S) {
         match self {
-            Self::Log(log, index, off) => *off = log.read(*index, sink),
+            Self::Log(log, index, off) => **off = log.read(*index, sink),
             Self::Chunk(thread, bytes, definitions, damage) => {
-                *damage = thread.take(bytes, definitions, sink);
+                **damage = thread.take(bytes, definitions, sink);
             }
             Self::End(thread, definitions) => thread.finish(definitions, sink),
         }
@@ -135,48 +136,9 @@ impl Traces {
         Self { control, tally: Tally::new(target) }
     }
 
-    /// Gives all that a log tells of the thread to `give`.
-    fn log(
-        &mut self,
-        log: &mut Log,
-        index: u32,
-        give: impl FnOnce(&mut ThreadInput<'_>),
-    ) -> Result<Option<Off>, read::Error> {
-        let from = From::Log(log, index, Ok(None));
-        let mut input = ThreadInput { from, tally: &mut self.tally, control: &mut self.control };
-        give(&mut input);
-        match input.from {
-            From::Log(_, _, off) => off,
-            _ => Ok(None),
-        }
-    }
-
-    /// Gives a chunk to `give`.
-    pub fn chunk(
-        &mut self,
-        thread: &mut Thread,
-        bytes: &[u8],
-        definitions: &Definitions,
-        give: impl FnOnce(&mut ThreadInput<'_>),
-    ) -> Result<(), Damage> {
-        let from = From::Chunk(thread, bytes, definitions, Ok(()));
-        let mut input = ThreadInput { from, tally: &mut self.tally, control: &mut self.control };
-        give(&mut input);
-        match input.from {
-            From::Chunk(_, _, _, damage) => damage,
-            _ => Ok(()),
-        }
-    }
-
-    /// Gives the end to `give`.
-    pub fn end(
-        &mut self,
-        thread: &mut Thread,
-        definitions: &Definitions,
-        give: impl FnOnce(&mut ThreadInput<'_>),
-    ) {
-        let from = From::End(thread, definitions);
-        give(&mut ThreadInput { from, tally: &mut self.tally, control: &mut self.control });
+    /// Makes input of what comes next of the thread.
+    pub fn input<'a>(&'a mut self, part: Part<'a>) -> ThreadInput<'a> {
+        ThreadInput { part, tally: &mut self.tally, control: &mut self.control }
     }
 
     /// Returns what of it is traced, if not all.
@@ -238,7 +200,7 @@ pub fn retirement_log(
         is_damaged = true;
     }
     remarks.extend(log.definitions().notes().iter().cloned().map(Remark::Note));
-    let (target, input) = (log.header().target, InputKind::Threads(LogData::of(log.header())));
+    let (target, input) = (log.header().target, InputKind::Threads(log.header().data));
     let name = command(log.definitions());
     let mut writer = capture.create(&capture.dir, isa(target), input, None, &name, &StopFlag::default())?;
     let (mut threads, mut instructions, mut qualified) = (Vec::new(), 0, Qualified::default());
@@ -246,7 +208,8 @@ pub fn retirement_log(
         let tid = log.definitions().tid(index).unwrap_or_default();
         writer.add_thread(&Subject::Thread { index, tid, maps: &[] }, remarks)?;
         let mut traces = Traces::new(index, target, control);
-        let off = traces.log(&mut log, index, |input| writer.read_thread(number, input));
+        let mut off = Ok(None);
+        writer.read_thread(number, &mut traces.input(Part::Log(&mut log, index, &mut off)));
         if let Err(error) = &off {
             let what = format!("{}: {error}", source_name(index));
             remarks.push(Remark::LogDamaged(path.to_owned(), what));
@@ -316,7 +279,7 @@ pub fn encoder_input(
     settings.refuse_data()?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut folder = Folder::create(&capture.dir, &settings, &name, &StopFlag::default())?;
-    let mut tracer = folder.hart()?;
+    let mut tracer = folder.source("hart0", "trace")?;
     folder.add_programs(programs)?;
     let (mut instructions, mut error) = (0, None);
     for entry in reader {
@@ -341,7 +304,7 @@ pub fn encoder_input(
     }
     let traced = folder.finish(vec![tracer], programs, std::iter::empty(), |_| None, remarks)?;
     let traced = traced.first().copied().unwrap_or_default();
-    Ok(EncodedInput { instructions, traced: traced.into(), error })
+    Ok(EncodedInput { instructions, traced, error })
 }
 
 /// What encoder inputs leave to be found out.
@@ -390,11 +353,10 @@ pub fn image(files: &[ImageFile]) -> Result<Image, Error> {
             (false, Some(at)) => builder.raw("", bytes, at, MemorySpace::ANY),
             (false, None) => {
                 let problem = "not an ELF file: say where its first byte was (FILE@ADDRESS)".into();
-                return Err(Error::Program { path: file.path.clone(), problem });
+                return Err(Error::Program(file.path.clone(), problem));
             }
         };
-        added
-            .map_err(|error| Error::Program { path: file.path.clone(), problem: error.reason.to_string() })?;
+        added.map_err(|error| Error::Program(file.path.clone(), error.reason.to_string()))?;
     }
     Ok(builder.build())
 }

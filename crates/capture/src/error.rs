@@ -12,13 +12,8 @@ use tracewright_input::Problem;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// A file that cannot be read.
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
+    /// A file that cannot be read, and why.
+    Read(PathBuf, io::Error),
     /// A file that cannot be written.
     Write {
         /// The file.
@@ -32,20 +27,10 @@ pub enum Error {
     Listing(io::Error),
     /// A file or folder of a capture, or a program, that cannot be used.
     Input(Problem),
-    /// A program that cannot be used.
-    Program {
-        /// Its file.
-        path: PathBuf,
-        /// What is wrong with it.
-        problem: String,
-    },
-    /// A log that cannot be used.
-    Log {
-        /// Its file.
-        path: PathBuf,
-        /// What is wrong with it.
-        problem: LogProblem,
-    },
+    /// A program's file that cannot be used, and why.
+    Program(PathBuf, String),
+    /// A log that cannot be used, and why.
+    Log(PathBuf, LogProblem),
     /// An encoder option that is malformed, or does not fit the others.
     Option(String),
     /// An encoder option that the protocol does not have.
@@ -64,13 +49,8 @@ pub enum Error {
         /// The condition's text, and a line below it that marks the place.
         marked: String,
     },
-    /// An event that makes no sense.
-    Event {
-        /// Where it was given: a line of a file, or the text itself.
-        at: EventAt,
-        /// What is wrong with it.
-        problem: String,
-    },
+    /// An event that makes no sense, and why.
+    Event(EventAt, String),
     /// A format of delta trace that makes no sense, or not for this run.
     Delta {
         /// The format as given; empty for the default.
@@ -154,7 +134,7 @@ pub enum EventAt {
 impl Error {
     /// Returns the error of a file that cannot be read.
     pub fn read(path: &Path, error: io::Error) -> Self {
-        Self::Read { path: path.to_owned(), error }
+        Self::Read(path.to_owned(), error)
     }
 
     /// Returns the error of a file that cannot be written.
@@ -164,7 +144,7 @@ impl Error {
 
     /// Returns the error of a log.
     pub fn log(path: &Path, problem: LogProblem) -> Self {
-        Self::Log { path: path.to_owned(), problem }
+        Self::Log(path.to_owned(), problem)
     }
 
     /// Returns the error of an encoder option.
@@ -182,7 +162,7 @@ impl From<Problem> for Error {
 impl error::Error for Error {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
         match self {
-            Self::Read { error, .. } | Self::Write { error, .. } | Self::Listing(error) => Some(error),
+            Self::Read(_, error) | Self::Write { error, .. } | Self::Listing(error) => Some(error),
             Self::Input(problem) => Some(problem),
             _ => None,
         }
@@ -192,22 +172,22 @@ impl error::Error for Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Read { path, error } => write!(f, "{}: {error}", path.display()),
+            Self::Read(path, error) => write!(f, "{}: {error}", path.display()),
             Self::Write { path, error, kept } => {
                 let kept = if *kept { "; what was recorded until then is kept in the capture" } else { "" };
                 write!(f, "{}: cannot write: {error}{kept}", path.display())
             }
             Self::Listing(error) => write!(f, "the listing: cannot write: {error}"),
             Self::Input(problem) => problem.fmt(f),
-            Self::Program { path, problem } => write!(f, "{}: {problem}", path.display()),
-            Self::Log { path, problem } => write!(f, "{}: {problem}", path.display()),
+            Self::Program(path, problem) => write!(f, "{}: {problem}", path.display()),
+            Self::Log(path, problem) => write!(f, "{}: {problem}", path.display()),
             Self::Option(message) => write!(f, "option {message}"),
             Self::UnknownOption { name, protocol } => {
                 write!(f, "there is no option {name:?} for {protocol}")
             }
             Self::Condition { problem, marked, .. } => write!(f, "{problem}\n{marked}"),
-            Self::Event { at: EventAt::Text(text), problem } => write!(f, "event {text:?}: {problem}"),
-            Self::Event { at: EventAt::Line(path, line), problem } => {
+            Self::Event(EventAt::Text(text), problem) => write!(f, "event {text:?}: {problem}"),
+            Self::Event(EventAt::Line(path, line), problem) => {
                 write!(f, "{}: line {line}: {problem}", path.display())
             }
             Self::Delta { problem, .. } => write!(f, "delta trace: {problem}"),

@@ -57,7 +57,6 @@ pub mod etm;
 pub mod etrace;
 pub mod log;
 pub mod options;
-mod pair;
 pub mod port;
 pub mod protocol;
 pub mod qemu;
@@ -68,8 +67,7 @@ mod sink;
 mod stop;
 
 pub use error::{Condition, Error, EventAt, LogProblem};
-pub use pair::Pair;
 pub use protocol::{CaptureOptions, Protocols};
 pub use remark::{Remark, grouped};
-pub use sink::{DynSink, DynTraceSink, TraceSink};
+pub use sink::{DynSink, DynTraceSink, Pair, TraceSink};
 pub use stop::{Ending, StopFlag};

@@ -216,7 +216,7 @@ impl Protocols {
 }
 
 /// The capture that is asked for.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct CaptureOptions {
     /// The folder that the capture goes to, which is made.
     pub dir: std::path::PathBuf,
@@ -239,16 +239,7 @@ pub struct CaptureOptions {
 impl CaptureOptions {
     /// Returns options for a capture of everything, in the folder `dir`.
     pub fn new(dir: &Path) -> Self {
-        Self {
-            dir: dir.to_owned(),
-            protocols: Protocols::default(),
-            protocol: None,
-            options: Vec::new(),
-            port: None,
-            control: None,
-            delta: None,
-            ring: None,
-        }
+        Self { dir: dir.to_owned(), ..Self::default() }
     }
 
     /// Makes the folder `dir`.

@@ -1,50 +1,7 @@
-//! Sinks whose type is not known where they are called.
+//! Sinks that hand on what they are told: to two others, or to one whose type is not known where it is called.
 
 use tracewright_core::{Block, DataAccess};
 use tracewright_hart::{Access, HartSink, Privilege, Trap};
-
-/// Makes a sink of a type that wraps another, by handing on all but blocks.
-macro_rules! hand_on {
-    () => {
-        fn access(&mut self, access: &tracewright_hart::Access) {
-            self.0.access(access);
-        }
-
-        fn data(&mut self, pc: u64, access: &tracewright_core::DataAccess) {
-            self.0.data(pc, access);
-        }
-
-        fn instructions(&mut self, bits: &[u32]) {
-            self.0.instructions(bits);
-        }
-
-        fn cycles(&mut self, cycles: &[u64]) {
-            self.0.cycles(cycles);
-        }
-
-        fn trap(&mut self, trap: &tracewright_hart::Trap) {
-            self.0.trap(trap);
-        }
-
-        fn lost(&mut self) {
-            self.0.lost();
-        }
-
-        fn privilege(&mut self, privilege: tracewright_hart::Privilege) {
-            self.0.privilege(privilege);
-        }
-
-        fn context(&mut self, context: u64) {
-            self.0.context(context);
-        }
-
-        fn checkpoint(&mut self) {
-            self.0.checkpoint();
-        }
-    };
-}
-
-pub(crate) use hand_on;
 
 /// A sink that makes trace of what it is told.
 pub trait TraceSink: HartSink {
@@ -58,69 +15,65 @@ impl<S: TraceSink> TraceSink for &mut S {
     }
 }
 
-/// A [`HartSink`] as an object. Every sink is one, and is told only what it asks for.
-#[allow(missing_docs, reason = "the methods of HartSink, which are described there")]
-pub trait DynSink {
-    fn block(&mut self, block: &Block);
-    fn access(&mut self, access: &Access);
-    fn data(&mut self, pc: u64, access: &DataAccess);
-    fn instructions(&mut self, bits: &[u32]);
-    fn cycles(&mut self, cycles: &[u64]);
-    fn trap(&mut self, trap: &Trap);
-    fn lost(&mut self);
-    fn privilege(&mut self, privilege: Privilege);
-    fn context(&mut self, context: u64);
-    fn checkpoint(&mut self);
+/// Two sinks; each is told what it asks for.
+#[derive(Debug)]
+pub struct Pair<A, B>(pub A, pub B);
+
+/// A sink behind a pointer. It asks for everything, and its target is told what that asks for.
+pub(crate) struct AnySink<'a, D: ?Sized>(pub &'a mut D);
+
+/// Makes these sinks of a list of the calls of [`HartSink`], some of which a constant asks for.
+macro_rules! calls {
+    ($($call:ident($($name:ident: $type:ty),*) $(if $asked:ident)?,)*) => {
+        /// A [`HartSink`] as an object. Every sink is one, and is told only what it asks for.
+        #[allow(missing_docs, reason = "the methods of HartSink, which are described there")]
+        pub trait DynSink {
+            $(fn $call(&mut self, $($name: $type),*);)*
+        }
+
+        impl<S: HartSink> DynSink for S {
+            $(fn $call(&mut self, $($name: $type),*) {
+                if true $(&& S::$asked)? {
+                    HartSink::$call(self, $($name),*);
+                }
+            })*
+        }
+
+        impl<A: HartSink, B: HartSink> HartSink for Pair<A, B> {
+            $($(const $asked: bool = A::$asked || B::$asked;)?)*
+
+            $(#[inline(always)]
+            fn $call(&mut self, $($name: $type),*) {
+                if true $(&& A::$asked)? {
+                    HartSink::$call(&mut self.0, $($name),*);
+                }
+                if true $(&& B::$asked)? {
+                    HartSink::$call(&mut self.1, $($name),*);
+                }
+            })*
+        }
+
+        impl<D: DynSink + ?Sized> HartSink for AnySink<'_, D> {
+            $($(const $asked: bool = true;)?)*
+
+            $(fn $call(&mut self, $($name: $type),*) {
+                self.0.$call($($name),*);
+            })*
+        }
+    };
 }
 
-impl<S: HartSink> DynSink for S {
-    fn block(&mut self, block: &Block) {
-        HartSink::block(self, block);
-    }
-
-    fn access(&mut self, access: &Access) {
-        if S::ACCESSES {
-            HartSink::access(self, access);
-        }
-    }
-
-    fn data(&mut self, pc: u64, access: &DataAccess) {
-        if S::DATA {
-            HartSink::data(self, pc, access);
-        }
-    }
-
-    fn instructions(&mut self, bits: &[u32]) {
-        if S::INSTRUCTIONS {
-            HartSink::instructions(self, bits);
-        }
-    }
-
-    fn cycles(&mut self, cycles: &[u64]) {
-        if S::CYCLES {
-            HartSink::cycles(self, cycles);
-        }
-    }
-
-    fn trap(&mut self, trap: &Trap) {
-        HartSink::trap(self, trap);
-    }
-
-    fn lost(&mut self) {
-        HartSink::lost(self);
-    }
-
-    fn privilege(&mut self, privilege: Privilege) {
-        HartSink::privilege(self, privilege);
-    }
-
-    fn context(&mut self, context: u64) {
-        HartSink::context(self, context);
-    }
-
-    fn checkpoint(&mut self) {
-        HartSink::checkpoint(self);
-    }
+calls! {
+    block(block: &Block),
+    access(access: &Access) if ACCESSES,
+    data(pc: u64, access: &DataAccess) if DATA,
+    instructions(bits: &[u32]) if INSTRUCTIONS,
+    cycles(cycles: &[u64]) if CYCLES,
+    trap(trap: &Trap),
+    lost(),
+    privilege(privilege: Privilege),
+    context(context: u64),
+    checkpoint(),
 }
 
 /// A [`TraceSink`] as an object.
@@ -133,22 +86,6 @@ impl<S: TraceSink> DynTraceSink for S {
     fn traced_bytes(&self) -> u64 {
         self.bytes()
     }
-}
-
-/// A sink behind a pointer. It asks for everything, and its target is told what that asks for.
-pub(crate) struct AnySink<'a, D: ?Sized>(pub &'a mut D);
-
-impl<D: DynSink + ?Sized> HartSink for AnySink<'_, D> {
-    const ACCESSES: bool = true;
-    const DATA: bool = true;
-    const INSTRUCTIONS: bool = true;
-    const CYCLES: bool = true;
-
-    fn block(&mut self, block: &Block) {
-        self.0.block(block);
-    }
-
-    hand_on!();
 }
 
 impl<D: DynTraceSink + ?Sized> TraceSink for AnySink<'_, D> {

@@ -20,12 +20,12 @@ impl From<Error> for output::Error {
                 let problem = problem.replace("with NAME@", "with --event NAME@");
                 return Self::Marked(format!("{}: {problem}", option(*of)), marked.clone());
             }
-            Error::Event { at: EventAt::Text(_), .. } => format!("--{error}"),
+            Error::Event(EventAt::Text(_), _) => format!("--{error}"),
             Error::Delta { format, problem } => {
                 let equals = if format.is_empty() { "" } else { "=" };
                 format!("--delta{equals}{format}: {problem}; `--delta=help` lists all")
             }
-            Error::Log { path, problem: problem @ LogProblem::NoCycles } => {
+            Error::Log(path, problem @ LogProblem::NoCycles) => {
                 format!("{}: --delta: {problem}", path.display())
             }
             Error::PortWithData => "--port is for instruction trace: leave out --option data".into(),

@@ -5,8 +5,8 @@ use std::io::Cursor;
 use tracewright_core::{Block, Ended, Isa};
 use tracewright_hart::{Access, HartSink, Trap};
 use tracewright_qemu::format::{
-    ChunkHeader, ChunkKind, ChunkState, Counted, Header, OUTCOMES, Record, Target, TranslationRecord, Word,
-    checksum,
+    ChunkHeader, ChunkKind, ChunkState, Counted, Header, LogData, OUTCOMES, Record, Target,
+    TranslationRecord, Word,
 };
 use tracewright_qemu::read::{Definitions, Log, Thread};
 use tracewright_testkit::Rng;
@@ -67,18 +67,9 @@ impl<const ALL: bool> HartSink for Sum<ALL> {
 }
 
 fn header(first: u8) -> Header {
-    let has_accesses = first & 1 != 0;
-    Header {
-        target: Target::ALL[usize::from(first >> 2) % 3],
-        chunk_size: 4096,
-        has_accesses,
-        has_values: has_accesses && first & 2 != 0,
-        pid: 1,
-        forked_from: 0,
-        api: 1,
-        time: 0,
-        checkpoints: 0,
-    }
+    let target = Target::ALL[usize::from(first >> 2) % 3];
+    let data = LogData::ALL[usize::from(first & 3) % 3];
+    Header { chunk_size: 4096, data, ..Header::new(target) }
 }
 
 /// Takes any bytes as definitions and words of a thread: no panic; the slow and the fast path report the same, and so
@@ -93,7 +84,7 @@ fn compare(data: &[u8]) -> u64 {
     let data = &data[..data.len().min(MOST)];
     let (records, words) = data.split_at(usize::from(second).min(data.len() / 4) * 4);
     let header = header(first);
-    let mut definitions = Definitions::new(&header);
+    let mut definitions = Definitions::default();
     if let Ok(taken) = definitions.take(records) {
         assert!(taken <= records.len());
     }
@@ -202,20 +193,15 @@ fn logs_on_random_input() {
         for sequence in 0..rng.below(4) {
             let is_definitions = sequence == 0 || rng.one_in(3);
             let bytes = if is_definitions { random_records(&mut rng, 5) } else { random_words(&mut rng, 6) };
+            let kind = match is_definitions {
+                true => ChunkKind::Definitions,
+                false => ChunkKind::Thread(rng.below(2) as u32),
+            };
             let head = ChunkHeader {
-                kind: if is_definitions {
-                    ChunkKind::Definitions
-                } else {
-                    ChunkKind::Thread(rng.below(2) as u32)
-                },
                 state: *rng.pick(&[ChunkState::Done, ChunkState::Open]),
                 counted: *rng.pick(&[Counted::Unknown, Counted::Log, Counted::Chunk]),
                 sequence: rng.below(2) as u32,
-                len: bytes.len() as u32,
-                instructions: 0,
-                begun: 0,
-                done: 0,
-                checksum: checksum(&bytes),
+                ..ChunkHeader::open(kind, 0).finished(&bytes, 0)
             };
             let start = data.len();
             data.extend(head.to_bytes());

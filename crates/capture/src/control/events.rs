@@ -24,15 +24,15 @@ impl EventList {
     pub fn new(given: &[String], file: Option<&Path>) -> Result<Self, Error> {
         let mut list = Self::default();
         for text in given {
-            list.add(text).map_err(|problem| Error::Event { at: EventAt::Text(text.clone()), problem })?;
+            list.add(text).map_err(|problem| Error::Event(EventAt::Text(text.clone()), problem))?;
         }
         if let Some(path) = file {
             let text = read_text(path).map_err(|error| Error::read(path, error))?;
             for (number, line) in text.lines().enumerate() {
                 let line = line.split('#').next().unwrap_or_default().trim();
                 if !line.is_empty() {
-                    let at = || EventAt::Line(path.to_owned(), number + 1);
-                    list.add(line).map_err(|problem| Error::Event { at: at(), problem })?;
+                    let at = EventAt::Line(path.to_owned(), number + 1);
+                    list.add(line).map_err(|problem| Error::Event(at, problem))?;
                 }
             }
         }

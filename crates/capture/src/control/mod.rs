@@ -1,19 +1,18 @@
 //! Trace control: a condition says what is traced, and speaks of symbols and of events from outside.
 
 mod events;
-mod names;
-mod qualified;
+mod near;
 #[cfg(test)]
 mod tests;
 
-use tracewright_core::control::{self, Control, Plan, Problem};
+use std::ops::Range;
+
+use tracewright_core::control::{self, Control, Names, Plan, Problem};
 use tracewright_hart::{Controlled, HartSink};
 use tracewright_image::Image;
 
 pub use self::events::EventList;
-pub use self::names::near;
-use self::names::{Anything, Known};
-pub use self::qualified::Qualified;
+pub use self::near::near;
 use crate::error::Condition;
 use crate::{Error, Remark};
 
@@ -34,7 +33,7 @@ impl ControlRequest {
     /// Parses a condition. Fails if it makes no sense whatever the program is.
     pub fn new(of: Condition, text: &str, events: EventList) -> Result<Self, Error> {
         let asked = Self { of, text: text.into(), events };
-        match Plan::parse(text, &Anything(&asked.events)) {
+        match Plan::parse(text, &Known { image: None, events: &asked.events }) {
             // That depends on where symbols are.
             Ok(_) | Err(control::Error { problem: Problem::Empty | Problem::Overflow, .. }) => Ok(asked),
             Err(error) => Err(asked.wrong(&error, None)),
@@ -51,8 +50,8 @@ impl ControlRequest {
         if self.text.is_empty() {
             return Ok(Plan::default());
         }
-        let known = Known { image, events: &self.events };
-        let plan = Plan::parse(&self.text, &known).map_err(|error| self.wrong(&error, Some(&known)))?;
+        let known = Known { image: Some(image), events: &self.events };
+        let plan = Plan::parse(&self.text, &known).map_err(|error| self.wrong(&error, Some(image)))?;
         if plan.is_never() {
             remarks.push(Remark::Never(self.of, self.text.clone()));
         }
@@ -64,11 +63,11 @@ impl ControlRequest {
         Controlled::new(Control::new(plan.clone()), inner).with_events(self.events.events())
     }
 
-    fn wrong(&self, error: &control::Error<'_>, known: Option<&Known<'_>>) -> Error {
+    fn wrong(&self, error: &control::Error<'_>, image: Option<&Image>) -> Error {
         let mut problem = error.to_string();
         match error.problem {
             Problem::Symbol(name) => {
-                if let Some(near) = known.and_then(|known| known.near(name)) {
+                if let Some(near) = image.and_then(|image| near(image, name)) {
                     problem += &format!("; did you mean `{near}`?");
                 }
             }
@@ -76,5 +75,68 @@ impl ControlRequest {
             _ => {}
         }
         Error::Condition { of: self.of, problem, marked: error.shown(&self.text).to_string() }
+    }
+}
+
+/// What names in a condition stand for. Before the program is known, any name is taken for a symbol.
+struct Known<'a> {
+    image: Option<&'a Image>,
+    events: &'a EventList,
+}
+
+impl Names for Known<'_> {
+    fn symbol(&self, name: &str) -> Option<Range<u64>> {
+        let Some(image) = self.image else { return Some(0..0) };
+        let range = image.symbols().resolve(name)?;
+        // The lowest bit only says that it is T32.
+        Some(range.start & !1..range.end)
+    }
+
+    fn event(&self, name: &str) -> Option<u8> {
+        self.events.number(name)
+    }
+}
+
+/// Instructions that qualified, of one thread or of all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Qualified {
+    /// Instructions that ran.
+    pub seen: u64,
+    /// Instructions that qualified.
+    pub qualified: u64,
+    /// Number of times that tracing started.
+    starts: u64,
+    left_out: u64,
+}
+
+impl Qualified {
+    /// Returns what qualified of one thread so far.
+    pub fn of<S: HartSink>(controlled: &Controlled<S>) -> Self {
+        let control = controlled.control();
+        Self {
+            seen: control.seen(),
+            qualified: control.qualified(),
+            starts: control.starts(),
+            left_out: controlled.left_out(),
+        }
+    }
+
+    /// Adds another thread.
+    pub fn add(&mut self, other: &Self) {
+        self.seen += other.seen;
+        self.qualified += other.qualified;
+        self.starts += other.starts;
+        self.left_out += other.left_out;
+    }
+
+    /// Adds what nobody can have wanted to `remarks`.
+    pub fn remark(&self, asked: &ControlRequest, remarks: &mut Vec<Remark>) {
+        if self.qualified == 0 && self.seen > 0 {
+            let (when, has_started) = (asked.text.clone(), self.starts > 0);
+            remarks.push(Remark::NothingTraced { when, has_started, ran: self.seen });
+        }
+        if self.left_out > 0 {
+            remarks.push(Remark::LeftOut(self.left_out));
+        }
     }
 }

@@ -64,3 +64,18 @@ fn events_are_read() {
     assert!(asked("event e63", &many[..64]).is_ok());
     assert_eq!(asked("isr", &many).unwrap_err(), "event \"e64@cycle=1\": there are more than 64 events");
 }
+
+#[test]
+fn what_nobody_wants_is_said() {
+    let of = |seen, qualified, starts| {
+        let mut remarks = Vec::new();
+        Qualified { seen, qualified, starts, left_out: 0 }.remark(&ControlRequest::all(), &mut remarks);
+        remarks.pop().map(|remark| remark.to_string())
+    };
+    assert_eq!(of(1000, 1, 1), None);
+    assert_eq!(of(0, 0, 0), None);
+    let never = "\"\": tracing never started: nothing of 1 000 instructions is traced";
+    assert_eq!(of(1000, 0, 0).as_deref(), Some(never));
+    let nothing = "\"\": nothing qualified: none of 1 000 instructions is traced";
+    assert_eq!(of(1000, 0, 1).as_deref(), Some(nothing));
+}

@@ -12,6 +12,7 @@ use super::memory::{Code, Missing};
 use super::output::Output;
 use super::tracer::LeftOut;
 use super::{Settings, Tracer};
+use crate::protocol::Traced;
 use crate::{Error, Remark, port};
 
 /// A snapshot folder that is being written.
@@ -25,23 +26,6 @@ pub struct Folder {
     cores: Vec<usize>,
     /// Threads that have no trace ID.
     without_id: usize,
-}
-
-/// Totals of a trace.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Traced {
-    /// Bytes of the trace buffer.
-    pub bytes: u64,
-    /// Threads that were traced.
-    pub threads: usize,
-    /// Their instructions.
-    pub instructions: u64,
-    /// Instructions of threads for which there was no trace ID.
-    pub not_traced: u64,
-    /// What else is not in it.
-    pub left_out: LeftOut,
-    /// What is known of the ports, if there are any.
-    pub port: Option<port::Report>,
 }
 
 /// Trace IDs in the order in which threads get them: those that are never reserved for other sources first.
@@ -101,50 +85,48 @@ impl Folder {
     }
 
     /// Ends the trace, and adds what was in memory: `process` says what was mapped, `code` what was executed, pieces with their
-    /// addresses in the order in which they first were.
+    /// addresses in the order in which they first were. Returns the totals of what is in the trace, and of what is not.
     pub fn finish(
         mut self,
         tracers: Vec<Tracer>,
         process: Process,
         code: impl IntoIterator<Item = (u64, impl AsRef<[u8]>)>,
         remarks: &mut Vec<Remark>,
-    ) -> Result<Traced, Error> {
+    ) -> Result<(Traced, LeftOut), Error> {
         if self.cores.is_empty() {
             return Err(Error::NothingRan);
         }
-        let mut traced = Traced { threads: self.cores.len(), ..Traced::default() };
+        let (mut counted, mut left_out, mut port) = (0, LeftOut::default(), None);
         for mut tracer in tracers {
             tracer.finish();
-            let LeftOut { branches, nonsense } = tracer.left_out();
-            traced.instructions += tracer.instructions();
-            traced.not_traced += tracer.not_traced();
-            traced.left_out.branches += branches;
-            traced.left_out.nonsense += nonsense;
-            traced.port = port::Report::all(traced.port.into_iter().chain(tracer.port()));
+            counted += tracer.instructions;
+            left_out.branches += tracer.left_out.branches;
+            left_out.nonsense += tracer.left_out.nonsense;
+            left_out.instructions += tracer.left_out.instructions;
+            port = port::Report::all(port.into_iter().chain(tracer.port()));
         }
         // If the disk is full, what is there should be readable.
-        let written = {
+        let (written, bytes) = {
             let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
-            let written = output.finish();
-            traced.bytes = output.bytes();
-            written
+            (output.finish(), output.bytes)
         };
         remarks.extend(self.settings.remark());
+        let LeftOut { branches, nonsense, instructions } = left_out;
         if self.without_id > 0 {
-            let Traced { threads, not_traced, .. } = traced;
-            let without = self.without_id;
-            remarks.push(Remark::ManyThreads { without, traced: threads, instructions: not_traced });
+            let (without, traced) = (self.without_id, self.cores.len());
+            remarks.push(Remark::ManyThreads { without, traced, instructions });
         }
-        if traced.left_out.branches > 0 {
-            remarks.push(Remark::BranchesLeftOut(traced.left_out.branches));
+        if branches > 0 {
+            remarks.push(Remark::BranchesLeftOut(branches));
         }
-        if traced.left_out.nonsense > 0 {
-            remarks.push(Remark::Nonsense(traced.left_out.nonsense));
+        if nonsense > 0 {
+            remarks.push(Remark::Nonsense(nonsense));
         }
         self.memory(&process, code, remarks)?;
         self.writer.process(process);
         self.writer.finish()?;
-        written.map(|()| traced)
+        let instructions = Some(counted);
+        written.map(|()| (Traced { bytes, kept: bytes, instructions, port, ..Traced::default() }, left_out))
     }
 
     /// Adds what was in memory: the same for all cores, in files that they share.
@@ -156,7 +138,7 @@ impl Folder {
     ) -> Result<(), Error> {
         let mut executed = Code::default();
         code.into_iter().for_each(|(start, bytes)| executed.add(start, bytes.as_ref()));
-        if let Some(address) = executed.changed() {
+        if let Some(address) = executed.changed {
             remarks.push(Remark::CodeChanged { address, is_kept: false });
         }
         let (mapped, missing) = executed.mapped(&self.dir, &process.mappings);

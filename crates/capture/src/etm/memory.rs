@@ -2,7 +2,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use tracewright_input::{Mapping, build_id, map_file};
+use tracewright_input::Mapping;
+
+use crate::retirement::file_that_ran;
 
 const PAGE: usize = 4096;
 
@@ -10,8 +12,8 @@ const PAGE: usize = 4096;
 #[derive(Default)]
 pub struct Code {
     pages: BTreeMap<u64, Page>,
-    /// The first address where something else was later.
-    changed: Option<u64>,
+    /// The first address where something else was executed later, if there is one.
+    pub changed: Option<u64>,
 }
 
 struct Page {
@@ -53,11 +55,6 @@ impl Code {
             page.bytes[offset] = byte;
             page.known[offset] = !page.changed[offset];
         }
-    }
-
-    /// Returns the first address where something else was executed later, if there is one.
-    pub fn changed(&self) -> Option<u64> {
-        self.changed
     }
 
     /// Returns what lies in the mappings of files, as it was executed; a piece for each mapping of which anything was. What was not
@@ -137,13 +134,7 @@ impl Code {
 
 /// As much of a file as it has there, if it is still the one that was mapped.
 fn read(path: &Path, id: Option<&str>, offset: u64, len: u64) -> Result<Vec<u8>, String> {
-    if let Some(id) = id {
-        let found = build_id(path).map_err(|problem| problem.message)?;
-        if found.as_deref() != Some(id) {
-            return Err(format!("its build ID is {}, and {id} ran", found.as_deref().unwrap_or("none")));
-        }
-    }
-    let file = map_file(path).map_err(|problem| problem.message)?;
+    let file = file_that_ran(path, id)?;
     let bytes = file.as_slice();
     let start = usize::try_from(offset).map_or(bytes.len(), |offset| offset.min(bytes.len()));
     let len = usize::try_from(len).map_or(usize::MAX, |len| len).min(bytes.len() - start);
@@ -204,7 +195,7 @@ mod tests {
         code.add(0x0ffe, &[7, 8]);
         code.add(0x103e, &[1, 2, 3]);
         code.add(0x8000, &[5]);
-        assert_eq!(code.changed(), Some(0x8001));
+        assert_eq!(code.changed, Some(0x8001));
         let gone = Path::new("/nowhere/x");
         let mappings = [
             mapping(0x1000, 0x2000, 2, Some(&path)),

@@ -14,7 +14,8 @@ pub struct Output {
     frames: Vec<u8>,
     file: File,
     path: PathBuf,
-    bytes: u64,
+    /// Bytes that were written.
+    pub bytes: u64,
     failed: io::Result<()>,
 }
 
@@ -33,7 +34,7 @@ impl Output {
         self.write();
     }
 
-    /// Ends the last frame. Fails if not all could be written; see [`bytes`](Self::bytes).
+    /// Ends the last frame. Fails if not all could be written; `bytes` were.
     pub fn finish(&mut self) -> Result<(), Error> {
         self.framer.flush(&mut self.frames);
         self.write();
@@ -41,11 +42,6 @@ impl Output {
             self.failed = self.file.flush();
         }
         self.check()
-    }
-
-    /// Bytes that were written.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
     }
 
     /// Fails if not all could be written so far.

@@ -56,9 +56,7 @@ impl Watched {
         let (all, all_bits) = (whole.stats().packets - before.packets, whole.stats().bits - before.bits);
         self.sizing.add(all, all_bits, self.cycle);
         if was_lost || after.refused > self.gaps.losses {
-            // Where tracing goes on, what is made anew is of what follows.
-            let (sent, sent_bits) = if was_lost { (0, 0) } else { (sent, sent_bits) };
-            self.gaps.lose(all.saturating_sub(sent), all_bits.saturating_sub(sent_bits));
+            self.gaps.lose((all, all_bits), (sent, sent_bits), was_lost);
         }
         self.gaps.losses = after.refused;
         self.gaps.instructions = self.port.lost_instructions();

@@ -10,6 +10,7 @@ use tracewright_hart::{HartSink, Trap};
 use super::output::Output;
 use super::port::Watched;
 use crate::port::{PortRequest, Report};
+use crate::sink::TraceSink;
 
 /// Bytes of trace that are gathered before they go to the buffer.
 const GATHER: usize = 1 << 16;
@@ -39,9 +40,9 @@ pub struct Tracer {
     jumped: bool,
     isa: Isa,
     time: Option<u64>,
-    instructions: u64,
-    not_traced: u64,
-    left_out: LeftOut,
+    /// Instructions that were traced so far.
+    pub(super) instructions: u64,
+    pub(super) left_out: LeftOut,
 }
 
 /// What a trace cannot tell.
@@ -51,6 +52,8 @@ pub struct LeftOut {
     pub branches: u64,
     /// Blocks and exceptions that no core can have had: instructions at odd addresses, for one. Damaged logs have such.
     pub nonsense: u64,
+    /// Instructions of threads for which there was no trace ID.
+    pub instructions: u64,
 }
 
 impl Tracer {
@@ -77,7 +80,6 @@ impl Tracer {
             isa: if context.is_64bit { Isa::A64 } else { Isa::A32 },
             time: None,
             instructions: 0,
-            not_traced: 0,
             left_out: LeftOut::default(),
         }
     }
@@ -86,21 +88,6 @@ impl Tracer {
     pub fn time(&mut self, nanoseconds: u64) {
         self.time = Some(nanoseconds);
         self.special = true;
-    }
-
-    /// Instructions that were traced so far.
-    pub fn instructions(&self) -> u64 {
-        self.instructions
-    }
-
-    /// Instructions that were not traced, since there are more threads than trace IDs.
-    pub fn not_traced(&self) -> u64 {
-        self.not_traced
-    }
-
-    /// Bytes of trace so far, without those of frames.
-    pub fn bytes(&self) -> u64 {
-        self.written + self.bytes.len() as u64
     }
 
     /// Writes what was encoded so far to the buffer.
@@ -113,11 +100,6 @@ impl Tracer {
         }
         self.written += self.bytes.len() as u64;
         self.bytes.clear();
-    }
-
-    /// Returns what was left out of the trace so far.
-    pub fn left_out(&self) -> LeftOut {
-        self.left_out
     }
 
     /// Returns what is known of the port, if there is one.
@@ -174,7 +156,7 @@ impl Tracer {
     #[cold]
     fn prepare(&mut self, block: &Block) -> bool {
         if self.id.is_none() {
-            self.not_traced += u64::from(block.count);
+            self.left_out.instructions += u64::from(block.count);
             return false;
         }
         if !self.jumped && self.end != block.start {
@@ -202,7 +184,7 @@ impl Tracer {
             self.block(&Block { end, count, last_len: block.isa.shortest(), class: Class::NEXT, ..*block });
         }
         self.left_out.branches += u64::from(self.id.is_some());
-        self.not_traced += u64::from(self.id.is_none());
+        self.left_out.instructions += u64::from(self.id.is_none());
         self.stop();
     }
 
@@ -281,5 +263,12 @@ impl HartSink for Tracer {
 
     fn lost(&mut self) {
         self.stop();
+    }
+}
+
+impl TraceSink for Tracer {
+    /// Without the bytes of frames.
+    fn bytes(&self) -> u64 {
+        self.written + self.bytes.len() as u64
     }
 }

@@ -7,7 +7,7 @@ use tracewright_core::Isa;
 use super::{Folder, Settings, Tracer};
 use crate::encode::ThreadInput;
 use crate::protocol::{Executed, InputKind, Protocol, Request, Subject, TraceWriter, Traced};
-use crate::sink::{DynTraceSink, TraceSink};
+use crate::sink::{DynTraceSink, TraceSink as _};
 use crate::{Error, Remark, retirement};
 
 /// Arm's ETMv4.
@@ -89,18 +89,8 @@ impl TraceWriter for Writer {
         let Executed::Process { header, definitions } = executed else {
             return Err(Error::Unsupported { by: NAME, what: "trace of a hart" });
         };
-        let code: Vec<_> =
-            definitions.translations().iter().map(|of| (of.start, definitions.code(of))).collect();
-        let code = code.iter().map(|(start, code)| (*start, code.as_slice()));
+        let code = definitions.translations().iter().map(|of| (of.start, definitions.code(of)));
         let process = retirement::process(header, definitions);
-        let traced = self.folder.finish(self.tracers, process, code, remarks)?;
-        let (bytes, instructions, port) = (traced.bytes, Some(traced.instructions), traced.port);
-        Ok(Traced { bytes, kept: bytes, instructions, port, ..Traced::default() })
-    }
-}
-
-impl TraceSink for Tracer {
-    fn bytes(&self) -> u64 {
-        self.bytes()
+        Ok(self.folder.finish(self.tracers, process, code, remarks)?.0)
     }
 }

@@ -8,7 +8,8 @@ use tracewright_image::{Bytes, Image};
 use tracewright_input::file::{MAX_PROGRAM, read_plain};
 use tracewright_input::{CaptureWriter, ImageFile};
 
-use super::{ExecutedCode, Finished, Seen, Settings, TraceFile, Traced, Tracer, executed_code};
+use super::{ExecutedCode, Finished, Seen, Settings, TraceFile, Tracer, executed_code};
+use crate::protocol::Traced;
 use crate::{Error, Remark, StopFlag};
 
 /// A capture folder that is being written: one source and one buffer for each hart, or thread.
@@ -42,17 +43,8 @@ impl Folder {
         Ok(Self { writer, settings, paths: Vec::new(), programs: Vec::new(), stop })
     }
 
-    /// Adds the one hart: what writes its trace.
-    pub fn hart(&mut self) -> Result<Tracer<TraceFile>, Error> {
-        self.source("hart0", "trace")
-    }
-
-    /// Adds a thread, which is a source with this name: what writes its trace into a file of its own.
-    pub fn thread(&mut self, name: &str) -> Result<Tracer<TraceFile>, Error> {
-        self.source(name, name)
-    }
-
-    fn source(&mut self, name: &str, buffer: &str) -> Result<Tracer<TraceFile>, Error> {
+    /// Adds a hart or thread, which is a source with this name. Returns what writes its trace into a file of its own, `buffer`.
+    pub fn source(&mut self, name: &str, buffer: &str) -> Result<Tracer<TraceFile>, Error> {
         let source = self.writer.source(name, self.settings.source.clone());
         let (path, file) = self.writer.buffer(buffer, &[source])?;
         let tracer = Tracer::new(&self.settings, TraceFile::new(file, self.settings.ring, &self.stop));
@@ -131,7 +123,7 @@ impl Folder {
                 (false, None) => Ok(()),
             };
         }
-        if let Some(address) = seen.changed() {
+        if let Some(address) = seen.changed {
             remarks.push(Remark::CodeChanged { address, is_kept: true });
         }
         let code = |at| seen.halfword(at).or_else(|| halfword(at));

@@ -6,49 +6,30 @@ use tracewright_core::{Block, Class, Ended, Isa};
 use tracewright_etrace::{Params, data};
 use tracewright_hart::{Access, HartSink, Privilege, Trap};
 use tracewright_isa::riscv::{Instruction, Xlen, decode};
-use tracewright_qemu::format::Header;
+use tracewright_qemu::format::LogData;
 
 use super::accesses::{Accesses, Known, Ran};
 use super::{Settings, Tracer};
 use crate::Error;
+use crate::sink::TraceSink;
 
-/// What a log has of accesses to memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogData {
-    /// Nothing.
-    Nothing,
-    /// Where they were.
-    Addresses,
-    /// Also what was read or written.
-    Values,
-}
-
-impl LogData {
-    /// Returns what a log with this header has.
-    pub fn of(header: &Header) -> Self {
-        match (header.has_accesses, header.has_values) {
-            (false, _) => Self::Nothing,
-            (true, false) => Self::Addresses,
-            (true, true) => Self::Values,
-        }
-    }
-
-    /// Returns how a trace of such a log of RV64 code is made: with all that it has, unless options say otherwise.
-    pub fn settings(self, options: &[String]) -> Result<Settings, Error> {
+impl Settings {
+    /// Returns how a trace of a log of RV64 code is made: with all that it has of accesses to memory, unless options say otherwise.
+    pub fn of_log(has: LogData, options: &[String]) -> Result<Self, Error> {
         let mut options = options.to_vec();
         if !options.iter().any(|option| option.starts_with("data=")) {
-            match self {
-                Self::Nothing => {}
-                Self::Addresses => options.push("data=address".into()),
-                Self::Values => options.push("data=address,value".into()),
+            match has {
+                LogData::Nothing => {}
+                LogData::Addresses => options.push("data=address".into()),
+                LogData::Values => options.push("data=address,value".into()),
             }
         }
-        let settings = Settings::new(Isa::Rv64).with(&options)?;
-        match (self, settings.data) {
-            (Self::Nothing, Some(_)) => Err(Error::option(
+        let settings = Self::new(Isa::Rv64).with(&options)?;
+        match (has, settings.data) {
+            (LogData::Nothing, Some(_)) => Err(Error::option(
                 "data: accesses to memory are not recorded: `record --qemu --data ...` does that",
             )),
-            (Self::Addresses, Some(data::Options { no_data: false, .. })) => Err(Error::option(
+            (LogData::Addresses, Some(data::Options { no_data: false, .. })) => Err(Error::option(
                 "data: values are not recorded: `record --qemu --data values` does that, with QEMU 9.2 and later; data=address works",
             )),
             _ => Ok(settings),
@@ -69,7 +50,7 @@ pub struct Logged<W> {
     code: Vec<Instruction>,
     found: Vec<Access>,
     /// Accesses that are not in the trace, since not all is known of them.
-    unknown: u64,
+    pub unknown: u64,
 }
 
 impl<W: Write> Logged<W> {
@@ -85,11 +66,6 @@ impl<W: Write> Logged<W> {
             found: Vec::new(),
             unknown: 0,
         }
-    }
-
-    /// Accesses that are not in the trace, since not all is known of them.
-    pub fn unknown(&self) -> u64 {
-        self.unknown
     }
 }
 
@@ -160,5 +136,11 @@ impl<W: Write> HartSink for Logged<W> {
 
     fn context(&mut self, context: u64) {
         self.tracer.context(context);
+    }
+}
+
+impl<W: Write> TraceSink for Logged<W> {
+    fn bytes(&self) -> u64 {
+        self.tracer.bytes()
     }
 }

@@ -61,6 +61,55 @@ impl Write for TraceFile {
     }
 }
 
+/// What gathers bytes, and writes many at once.
+#[derive(Debug)]
+pub struct Gather<W> {
+    /// What was gathered.
+    pub bytes: Vec<u8>,
+    /// Bytes that were written.
+    pub written: u64,
+    /// Why not all could be written.
+    pub failed: io::Result<()>,
+    to: W,
+}
+
+impl<W: Write> Gather<W> {
+    /// Bytes that are gathered before they are written.
+    const MOST: usize = 1 << 16;
+
+    /// Writes to `to`.
+    pub fn new(to: W) -> Self {
+        Self { bytes: Vec::with_capacity(2 * Self::MOST), written: 0, failed: Ok(()), to }
+    }
+
+    /// Writes what was gathered if it is enough.
+    #[inline]
+    pub fn check(&mut self) {
+        if self.bytes.len() >= Self::MOST {
+            self.write();
+        }
+    }
+
+    /// Writes what was gathered.
+    #[cold]
+    pub fn write(&mut self) {
+        self.written += self.bytes.len() as u64;
+        // After an error nothing is written: a hole would be read as something else.
+        if self.failed.is_ok() {
+            self.failed = self.to.write_all(&self.bytes);
+        }
+        self.bytes.clear();
+    }
+
+    /// Writes the rest. Returns what took it all.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.write();
+        self.failed?;
+        self.to.flush()?;
+        Ok(self.to)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

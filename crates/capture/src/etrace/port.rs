@@ -37,7 +37,8 @@ pub struct Watched {
     sizing: Sizing,
     /// If the buffer is limited, an encoder of which all packets fit.
     whole: Option<Whole>,
-    gaps: Gaps,
+    /// What was lost so far.
+    pub gaps: Gaps,
     cycle: u64,
     /// Instructions that ran before the last entry, and those of it.
     before: u64,
@@ -103,9 +104,7 @@ impl Watched {
                 let (all, all_bits) = whole.tell(step);
                 self.sizing.add(all, all_bits, self.cycle);
                 if self.was_lost || encoder.is_lost() {
-                    // Where tracing goes on, what is made anew is of what follows.
-                    let (made, made_bits) = if self.was_lost { (0, 0) } else { (packets, bits) };
-                    self.gaps.lose(all.saturating_sub(made), all_bits.saturating_sub(made_bits));
+                    self.gaps.lose((all, all_bits), (packets, bits), self.was_lost);
                 }
             }
         }
@@ -133,12 +132,6 @@ impl Watched {
     /// Returns whether the trace that loses nothing synchronised with an instruction since the last call, if it is another one.
     pub fn take_synchronised(&mut self) -> Option<bool> {
         self.whole.as_mut().map(|whole| core::mem::take(&mut whole.is_synchronised))
-    }
-
-    /// Returns what was lost so far.
-    #[cfg(test)]
-    pub fn gaps(&self) -> Gaps {
-        self.gaps
     }
 
     /// Returns what is known at the end.

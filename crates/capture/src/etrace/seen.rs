@@ -11,8 +11,8 @@ pub struct Seen {
     code: HashMap<u64, u16>,
     /// Blocks that were looked at lately: start and end.
     quick: Vec<(u64, u64)>,
-    /// The first address where something else was executed later.
-    changed: Option<u64>,
+    /// The first address where something else was executed later, if there is one.
+    pub changed: Option<u64>,
 }
 
 const QUICK: usize = 1 << 12;
@@ -72,10 +72,5 @@ impl Seen {
     /// Returns what was executed at an address.
     pub fn halfword(&self, at: u64) -> Option<[u8; 2]> {
         self.code.get(&at).map(|half| half.to_le_bytes())
-    }
-
-    /// Returns the first address where something else was executed later, if there is one.
-    pub fn changed(&self) -> Option<u64> {
-        self.changed
     }
 }

@@ -1,7 +1,7 @@
 //! Trace through a port: what fits is all there, and what is lost is what the port says.
 
 use tracewright_core::port::{Port, Rate, WhenFull};
-use tracewright_core::{Element, GapReason, MemorySpace};
+use tracewright_core::{Block, Element, GapReason, MemorySpace};
 use tracewright_etrace::decode::{self, Decoder};
 use tracewright_etrace::ingress::CType;
 use tracewright_etrace::stream::{Message, Parser};
@@ -9,9 +9,9 @@ use tracewright_flow::Instructions;
 use tracewright_hart::{HartSink, Privilege, Trap};
 use tracewright_image::{Bytes, Image};
 use tracewright_testkit::Rng;
-use tracewright_testkit::riscv::walk::{Event, Happenings, Program, Walk};
+use tracewright_testkit::riscv::walk::{self, Event, Happenings, Program, Walk};
 
-use super::{Finished, Settings, Tracer, WithoutCode};
+use super::{Asking, Finished, Settings, Tracer, WithoutCode};
 use crate::port::{Gaps, PortRequest, Report};
 
 /// An execution, and how it is traced.
@@ -49,23 +49,9 @@ impl Case {
     fn random(seed: u64) -> Self {
         let mut rng = Rng::new(seed);
         let program = Program::generate(&mut rng);
-        let mut options: Vec<String> = Vec::new();
-        for choice in OPTIONS {
-            if rng.one_in(2) {
-                options.push((*rng.pick(choice)).into());
-            }
-        }
+        let options = options(&mut rng, OPTIONS);
         let mut settings = Settings::new(program.isa).with(&options).unwrap();
-        let switches = if rng.one_in(3) { 200 } else { 0 };
-        settings.ctype = if switches > 0 { CType::Discontinuity } else { CType::Precise };
-        let happenings = Happenings {
-            interrupts: *rng.pick(&[0, 50, 300]),
-            faults: *rng.pick(&[0, 50, 300]),
-            wrong_returns: *rng.pick(&[0, 40]),
-            contexts: if switches > 0 { 0 } else { *rng.pick(&[0, 50]) },
-            switches,
-            has_vectors: false,
-        };
+        let happenings = happenings(&mut rng, &mut settings);
         let slow = 1 + rng.below(4);
         let (mut events, mut cycle) = (Vec::new(), 0);
         Walk::new(&program, Rng::new(seed ^ 0x5555)).with(happenings).run(3_000, &mut |event| {
@@ -93,26 +79,15 @@ impl Case {
         let limited = buffer.map(|(bits, when_full)| Port { rate: self.rate, bits, when_full });
         let port = Some(PortRequest { rate: self.rate, limited });
         let settings = Settings { port, ..self.settings.clone() };
-        let mut tracer = WithoutCode(Tracer::new(&settings, Vec::new()));
+        let mut tracer: WithoutCode<_> = Asking(Tracer::new(&settings, Vec::new()));
         let (mut gaps, mut ran, mut last) = (Vec::new(), 0, tracer.0.gaps().unwrap());
         for (cycle, event) in &self.events {
             tracer.cycles(&[*cycle]);
             let before = ran;
-            match event {
-                Event::Block(block) => {
-                    tracer.block(block);
-                    ran += u64::from(block.count);
-                }
-                Event::Trap(trap) => {
-                    let tracewright_testkit::riscv::walk::Trap { pc, cause, interrupt, value, next, .. } =
-                        *trap;
-                    tracer.trap(&Trap { pc, cause, interrupt, value, next, served: false });
-                }
-                Event::Privilege(privilege) => {
-                    tracer.privilege(Privilege::from_bits((*privilege).into()).unwrap());
-                }
-                Event::Context { id, .. } => tracer.context((*id).into()),
+            if let Event::Block(block) = event {
+                ran += u64::from(block.count);
             }
+            tell(event, &mut tracer);
             let now = tracer.0.gaps().unwrap();
             gaps.extend(ended(&last, &now, before));
             last = now;
@@ -123,28 +98,15 @@ impl Case {
         Passed { bytes, report, gaps }
     }
 
-    /// The instructions that a trace tells, in pieces between losses; and whether a piece may have more.
-    fn decode(&self, bytes: &[u8]) -> Vec<(Vec<u64>, bool)> {
+    /// All that a trace tells.
+    fn elements(&self, bytes: &[u8]) -> Vec<Element> {
         let config = &self.settings.source.config;
         let options = decode::Options {
             context_discontinuity: self.settings.ctype == CType::Discontinuity,
             ..decode::Options::default()
         };
-        let mut pieces = vec![(Vec::new(), false)];
-        let mut tell = |_: u64, element: &Element| {
-            let piece = pieces.last_mut().unwrap();
-            match element {
-                Element::Block(block) => {
-                    let found = Instructions::new(&self.image, MemorySpace::ANY, block);
-                    piece.0.extend(found.map(|found| found.address));
-                }
-                Element::UnknownPath { .. } => piece.1 = true,
-                Element::Lost(GapReason::Overflow) => pieces.push((Vec::new(), false)),
-                Element::Lost(GapReason::Ambiguous) => piece.1 = true,
-                Element::Lost(_) | Element::NoCode { .. } | Element::Mismatch(_) => panic!("{element:?}"),
-                _ => {}
-            }
-        };
+        let mut elements = Vec::new();
+        let mut tell = |_: u64, element: &Element| elements.push(*element);
         let mut decoder = Decoder::new(&config.params, options, &self.image, self.settings.source.isa);
         let mut parser = Parser::new(config.clone());
         let mut message =
@@ -152,7 +114,27 @@ impl Case {
         parser.feed(bytes, &mut message);
         parser.finish(&mut message);
         decoder.finish(bytes.len() as u64, &mut tell);
+        elements
+    }
+
+    /// The instructions that a trace tells, in pieces between losses; and whether a piece may have more.
+    fn decode(&self, bytes: &[u8]) -> Vec<(Vec<u64>, bool)> {
+        let mut pieces = vec![(Vec::new(), false)];
+        for element in self.elements(bytes) {
+            let piece = pieces.last_mut().unwrap();
+            match element {
+                Element::Block(block) => piece.0.extend(self.addresses(&block)),
+                Element::UnknownPath { .. } | Element::Lost(GapReason::Ambiguous) => piece.1 = true,
+                Element::Lost(GapReason::Overflow) => pieces.push((Vec::new(), false)),
+                Element::Lost(_) | Element::NoCode { .. } | Element::Mismatch(_) => panic!("{element:?}"),
+                _ => {}
+            }
+        }
         pieces
+    }
+
+    fn addresses(&self, block: &Block) -> impl Iterator<Item = u64> {
+        Instructions::new(&self.image, MemorySpace::ANY, block).map(|found| found.address)
     }
 
     /// All that ran.
@@ -161,8 +143,39 @@ impl Case {
             Event::Block(block) => Some(block),
             _ => None,
         });
-        let of = |block| Instructions::new(&self.image, MemorySpace::ANY, block).map(|found| found.address);
-        blocks.flat_map(of).collect()
+        blocks.flat_map(|block| self.addresses(block)).collect()
+    }
+}
+
+/// Draws half of the options by lot, and what each is.
+pub(super) fn options(rng: &mut Rng, choices: &[&[&str]]) -> Vec<String> {
+    choices.iter().filter_map(|choice| rng.one_in(2).then(|| (*rng.pick(choice)).into())).collect()
+}
+
+/// Draws by lot what happens besides the program, and sets how changes of context are told then.
+pub(super) fn happenings(rng: &mut Rng, settings: &mut Settings) -> Happenings {
+    let switches = if rng.one_in(3) { 200 } else { 0 };
+    settings.ctype = if switches > 0 { CType::Discontinuity } else { CType::Precise };
+    Happenings {
+        interrupts: *rng.pick(&[0, 50, 300]),
+        faults: *rng.pick(&[0, 50, 300]),
+        wrong_returns: *rng.pick(&[0, 40]),
+        contexts: if switches > 0 { 0 } else { *rng.pick(&[0, 50]) },
+        switches,
+        has_vectors: false,
+    }
+}
+
+/// Tells a sink of an event.
+pub(super) fn tell(event: &Event, sink: &mut impl HartSink) {
+    match event {
+        Event::Block(block) => sink.block(block),
+        Event::Trap(trap) => {
+            let walk::Trap { pc, cause, interrupt, value, next, .. } = *trap;
+            sink.trap(&Trap { pc, cause, interrupt, value, next, served: false });
+        }
+        Event::Privilege(privilege) => sink.privilege(Privilege::from_bits((*privilege).into()).unwrap()),
+        Event::Context { id, .. } => sink.context((*id).into()),
     }
 }
 
@@ -243,22 +256,13 @@ fn times_in_the_trace_are_those_after_waiting() {
     let smallest = case.through(None).report.smallest();
     let waiting = case.through(Some((smallest / 4, WhenFull::Stall)));
     let last = |bytes: &[u8]| {
-        let mut last = 0;
-        let config = &case.settings.source.config;
-        let mut decoder =
-            Decoder::new(&config.params, decode::Options::default(), &case.image, case.settings.source.isa);
-        let mut parser = Parser::new(config.clone());
-        let mut tell = |_: u64, element: &Element| {
-            if let Element::Timestamp { value, .. } = element {
-                assert!(*value >= last);
-                last = *value;
-            }
-        };
-        let mut message =
-            |offset: u64, _: &[u8], message: &Message| decoder.message(offset, message, &mut tell);
-        parser.feed(bytes, &mut message);
-        parser.finish(&mut message);
-        last
+        let times = case.elements(bytes).into_iter().filter_map(|element| match element {
+            Element::Timestamp { value, .. } => Some(value),
+            _ => None,
+        });
+        let times: Vec<_> = times.collect();
+        assert!(times.is_sorted());
+        times[times.len() - 1]
     };
     let (whole, late) = (last(&case.through(None).bytes), last(&waiting.bytes));
     let waited = waiting.report.stats.stall_cycles;

@@ -11,15 +11,12 @@ use tracewright_etrace::packet::{NoPayload, Packet, Support};
 use tracewright_etrace::stream::Writer;
 use tracewright_hart::{HartSink, Privilege, Trap};
 
-use super::delta::{Delta, DeltaTraced, synchronises};
+use super::delta::{Delta, synchronises};
 use super::handlers::TrapTargets;
 use super::port::{Step, Watched};
-use super::{Seen, Settings};
-use crate::port::Report;
-use crate::sink::hand_on;
-
-/// Bytes that are gathered before they are written.
-const GATHER: usize = 1 << 16;
+use super::{Gather, Seen, Settings};
+use crate::protocol::Traced;
+use crate::sink::TraceSink;
 
 /// Encodes what a hart executes, and writes it.
 pub struct Tracer<W> {
@@ -61,30 +58,6 @@ impl Next {
     }
 }
 
-/// Totals of a trace.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Traced {
-    /// Bytes that were written.
-    pub bytes: u64,
-    /// How many of them are in the file.
-    pub kept: u64,
-    /// Instruction trace packets.
-    pub packets: u64,
-    /// Data trace packets.
-    pub data_packets: u64,
-    /// What is known of the port, if there is one.
-    pub port: Option<Report>,
-    /// Delta trace, if there is one.
-    pub delta: Option<DeltaTraced>,
-}
-
-impl Traced {
-    /// Returns whether delta trace ends before the rest does.
-    pub fn is_cut(&self) -> bool {
-        self.delta.is_some_and(|delta| delta.refused.is_some())
-    }
-}
-
 /// A trace that has ended.
 #[derive(Debug)]
 pub struct Finished<W> {
@@ -110,10 +83,9 @@ struct Out<W> {
     is_data_lost: bool,
     /// A packet synchronised with the first instruction of the entry that it is about.
     is_synchronised: bool,
-    bytes: Vec<u8>,
-    to: W,
-    traced: Traced,
-    failed: io::Result<()>,
+    to: Gather<W>,
+    packets: u64,
+    data_packets: u64,
 }
 
 impl<W: Write> Tracer<W> {
@@ -128,10 +100,9 @@ impl<W: Write> Tracer<W> {
             has_timestamps,
             is_data_lost: false,
             is_synchronised: false,
-            bytes: Vec::with_capacity(2 * GATHER),
-            to,
-            traced: Traced::default(),
-            failed: Ok(()),
+            to: Gather::new(to),
+            packets: 0,
+            data_packets: 0,
         };
         let data = settings.data.map(|options| Companion::new(&settings.source.config.params, options));
         let encoder = BlockEncoder::new(executed, Encoder::new(settings.encoder()));
@@ -185,11 +156,11 @@ impl<W: Write> Tracer<W> {
 
     /// Tells the encoder something, and the one of which all packets fit what it would be if nobody waited.
     fn at_port(&mut self, step: Step<'_>, without_waiting: Step<'_>) {
-        let (packets, bytes) = (self.out.traced.packets, self.bytes());
+        let (packets, bytes) = (self.out.packets, self.bytes());
         let Self { encoder, data, out, .. } = self;
         let waited = encoder.encoder().port_stats().stall_cycles;
         step.tell(encoder, &mut |cycle, packet| out.packet(cycle.saturating_add(waited), packet, data));
-        let (packets, bits) = (self.out.traced.packets - packets, 8 * (self.bytes() - bytes));
+        let (packets, bits) = (self.out.packets - packets, 8 * (self.bytes() - bytes));
         if let Some(port) = &mut self.port {
             port.after(without_waiting, self.encoder.encoder_mut(), packets, bits);
         }
@@ -198,7 +169,7 @@ impl<W: Write> Tracer<W> {
     /// Returns what was lost at the port so far.
     #[cfg(test)]
     pub fn gaps(&self) -> Option<crate::port::Gaps> {
-        self.port.as_ref().map(|port| port.gaps())
+        self.port.as_ref().map(|port| port.gaps)
     }
 
     /// Returns whether data is traced.
@@ -208,12 +179,12 @@ impl<W: Write> Tracer<W> {
 
     /// Bytes of trace so far.
     pub fn bytes(&self) -> u64 {
-        self.out.traced.bytes + self.out.bytes.len() as u64
+        self.out.to.written + self.out.to.bytes.len() as u64
     }
 
     /// Fails if trace could not be written: what comes would be lost.
     pub fn check(&self) -> Result<(), &io::Error> {
-        match &self.out.failed {
+        match &self.out.to.failed {
             Ok(()) => Ok(()),
             Err(error) => Err(error),
         }
@@ -252,14 +223,14 @@ impl<W: Write> Tracer<W> {
         if let Some(data) = data {
             data.finish(&mut |packet| out.data(encoder.cycle(), packet));
         }
-        out.write();
-        self.out.failed?;
-        self.out.to.flush()?;
+        let bytes = self.bytes();
+        let Out { to, packets, data_packets, .. } = self.out;
+        let to = to.finish()?;
         let port = self.port.map(|port| port.report(self.encoder.encoder(), self.encoder.is_timed()));
-        let (delta, delta_traced) = self.delta.map(|delta| delta.finish()).unzip();
-        let traced = Traced { port, delta: delta_traced, ..self.out.traced };
+        let (delta_to, delta) = self.delta.map(|delta| delta.finish()).unzip();
+        let traced = Traced { bytes, packets: Some(packets), data_packets, port, delta, ..Traced::default() };
         let handlers = self.handlers.map(|handlers| handlers.finish()).unwrap_or_default();
-        Ok(Finished { to: self.out.to, delta, traced, seen: self.seen, handlers })
+        Ok(Finished { to, delta: delta_to, traced, seen: self.seen, handlers })
     }
 
     /// Takes an access of the instruction at `pc`, of the block to come.
@@ -281,7 +252,7 @@ impl<W: Write> Tracer<W> {
         if !self.next.is_open && self.next.address != block.start {
             // Another thread took over, or a log leaves something out.
             self.halt();
-            if let Some(delta) = self.delta.as_mut().filter(|delta| !delta.is_gapless()) {
+            if let Some(delta) = self.delta.as_mut().filter(|delta| !delta.is_gapless) {
                 delta.off();
             }
         }
@@ -315,23 +286,23 @@ impl<W: Write> Out<W> {
         if let Some(data) = data {
             data.packet(packet, &mut |packet| self.data(cycle, packet));
         }
-        self.traced.packets += 1;
+        self.packets += 1;
         self.is_synchronised |= synchronises(packet);
         let timestamp = self.has_timestamps.then_some(cycle);
         let written = match packet {
             Packet::Support(support) if core::mem::take(&mut self.is_data_lost) => {
                 let packet = Packet::Support(Support { dloss: true, ..*support });
-                self.writer.instruction(self.source, timestamp, &packet, &mut self.bytes)
+                self.writer.instruction(self.source, timestamp, &packet, &mut self.to.bytes)
             }
-            _ => self.writer.instruction(self.source, timestamp, packet, &mut self.bytes),
+            _ => self.writer.instruction(self.source, timestamp, packet, &mut self.to.bytes),
         };
         self.check(written);
     }
 
     fn data(&mut self, cycle: u64, packet: &data::Packet) {
-        self.traced.data_packets += 1;
+        self.data_packets += 1;
         let timestamp = self.has_timestamps.then_some(cycle);
-        let written = self.writer.data(self.source, timestamp, packet, &mut self.bytes);
+        let written = self.writer.data(self.source, timestamp, packet, &mut self.to.bytes);
         self.check(written);
     }
 
@@ -339,24 +310,12 @@ impl<W: Write> Out<W> {
     #[inline]
     fn check(&mut self, written: Result<(), NoPayload>) {
         if let Err(NoPayload(why)) = written
-            && self.failed.is_ok()
+            && self.to.failed.is_ok()
         {
             let message = format!("a packet cannot be written with these parameters: {why}");
-            self.failed = Err(io::Error::other(message));
+            self.to.failed = Err(io::Error::other(message));
         }
-        if self.bytes.len() >= GATHER {
-            self.write();
-        }
-    }
-
-    #[cold]
-    fn write(&mut self) {
-        self.traced.bytes += self.bytes.len() as u64;
-        // After an error nothing is written: a hole would be read as something else.
-        if self.failed.is_ok() {
-            self.failed = self.to.write_all(&self.bytes);
-        }
-        self.bytes.clear();
+        self.to.check();
     }
 }
 
@@ -401,7 +360,7 @@ impl<W: Write> HartSink for Tracer<W> {
     }
 
     fn checkpoint(&mut self) {
-        self.out.write();
+        self.out.to.write();
         if let Some(delta) = &mut self.delta {
             delta.write();
         }
@@ -429,31 +388,67 @@ impl<W: Write> HartSink for Tracer<W> {
     }
 }
 
-/// A tracer that does not ask for instructions: whoever tells what was executed has the code.
-pub struct WithoutCode<W>(pub Tracer<W>);
+impl<W: Write> TraceSink for Tracer<W> {
+    fn bytes(&self) -> u64 {
+        self.bytes()
+    }
+}
 
-impl<W: Write> HartSink for WithoutCode<W> {
+/// A tracer that asks for other things: for no instructions, since whoever tells what was executed has the code; or for data.
+pub struct Asking<W, const CODE: bool, const DATA: bool>(pub Tracer<W>);
+
+pub type WithoutCode<W> = Asking<W, false, false>;
+pub type WithData<W> = Asking<W, true, true>;
+
+impl<W: Write, const CODE: bool, const DATA: bool> HartSink for Asking<W, CODE, DATA> {
     const CYCLES: bool = true;
+    const DATA: bool = DATA;
+    const INSTRUCTIONS: bool = CODE;
 
     #[inline(always)]
     fn block(&mut self, block: &Block) {
-        self.0.runs(block);
+        if CODE {
+            self.0.block(block);
+        } else {
+            self.0.runs(block);
+        }
     }
 
-    hand_on!();
+    fn data(&mut self, pc: u64, access: &DataAccess) {
+        self.0.data(pc, access);
+    }
+
+    fn instructions(&mut self, bits: &[u32]) {
+        self.0.instructions(bits);
+    }
+
+    fn cycles(&mut self, cycles: &[u64]) {
+        self.0.cycles(cycles);
+    }
+
+    fn trap(&mut self, trap: &Trap) {
+        self.0.trap(trap);
+    }
+
+    fn lost(&mut self) {
+        self.0.lost();
+    }
+
+    fn privilege(&mut self, privilege: Privilege) {
+        self.0.privilege(privilege);
+    }
+
+    fn context(&mut self, context: u64) {
+        self.0.context(context);
+    }
+
+    fn checkpoint(&mut self) {
+        self.0.checkpoint();
+    }
 }
 
-/// A tracer that asks for data.
-pub struct WithData<W>(pub Tracer<W>);
-
-impl<W: Write> HartSink for WithData<W> {
-    const CYCLES: bool = true;
-    const DATA: bool = true;
-    const INSTRUCTIONS: bool = true;
-
-    fn block(&mut self, block: &Block) {
-        self.0.block(block);
+impl<W: Write, const CODE: bool, const DATA: bool> TraceSink for Asking<W, CODE, DATA> {
+    fn bytes(&self) -> u64 {
+        self.0.bytes()
     }
-
-    hand_on!();
 }

@@ -6,12 +6,12 @@ use tracewright_core::Isa;
 use tracewright_etrace::encode::{Resync, ResyncMode};
 use tracewright_input::ImageFile;
 
-use super::{Folder, Logged, Settings, TraceFile, Tracer, WithData, WithoutCode};
+use super::{Asking, Folder, Logged, Settings, TraceFile, Tracer, WithData, WithoutCode};
 use crate::encode::ThreadInput;
 use crate::error::same;
 use crate::protocol::{Executed, InputKind, Protocol, Request, Subject, TraceWriter, Traced};
 use crate::record::{HartRun, LogRead};
-use crate::sink::{AnySink, DynTraceSink, TraceSink};
+use crate::sink::{AnySink, DynTraceSink};
 use crate::{Error, Remark, port, retirement};
 
 /// RISC-V E-Trace.
@@ -42,7 +42,7 @@ impl Protocol for Etrace {
     fn create(&self, dir: &Path, request: &Request<'_>) -> Result<Box<dyn TraceWriter>, Error> {
         let Request { isa, description, input, options, port, delta, ring, stop } = *request;
         let settings = match input {
-            InputKind::Threads(data) => data.settings(options)?,
+            InputKind::Threads(data) => Settings::of_log(data, options)?,
             InputKind::Hart | InputKind::Log => {
                 let mut settings = Settings::new(isa);
                 settings.ring = ring;
@@ -97,7 +97,8 @@ impl Tracing {
     fn tracer(&self) -> &Tracer<TraceFile> {
         match self {
             Self::Hart(tracer) => tracer,
-            Self::HartData(WithData(tracer)) | Self::Thread(WithoutCode(tracer)) => tracer,
+            Self::HartData(asking) => &asking.0,
+            Self::Thread(asking) => &asking.0,
             Self::ThreadData(logged) => &logged.tracer,
         }
     }
@@ -110,18 +111,18 @@ impl TraceWriter for Writer {
 
     fn add_thread(&mut self, subject: &Subject<'_>, remarks: &mut Vec<Remark>) -> Result<(), Error> {
         let (tracer, file) = match *subject {
-            Subject::Hart => (self.folder.hart()?, "trace.bin".to_owned()),
+            Subject::Hart => (self.folder.source("hart0", "trace")?, "trace.bin".to_owned()),
             Subject::Thread { index, maps, .. } => {
                 self.folder.add_programs(&retirement::programs(maps, remarks))?;
                 let name = retirement::source_name(index);
-                (self.folder.thread(&name)?, format!("{name}.bin"))
+                (self.folder.source(&name, &name)?, format!("{name}.bin"))
             }
         };
         let thread = match (self.input, tracer.has_data()) {
-            (InputKind::Threads(_), false) => Tracing::Thread(WithoutCode(tracer)),
+            (InputKind::Threads(_), false) => Tracing::Thread(Asking(tracer)),
             (InputKind::Threads(_), true) => Tracing::ThreadData(Logged::new(&self.settings, tracer)),
             (InputKind::Hart | InputKind::Log, false) => Tracing::Hart(tracer),
-            (InputKind::Hart | InputKind::Log, true) => Tracing::HartData(WithData(tracer)),
+            (InputKind::Hart | InputKind::Log, true) => Tracing::HartData(Asking(tracer)),
         };
         self.threads.push((thread, self.dir.join(file)));
         Ok(())
@@ -171,9 +172,10 @@ impl TraceWriter for Writer {
         let mut unknown = 0;
         let tracers = self.threads.into_iter().map(|(thread, _)| match thread {
             Tracing::Hart(tracer) => tracer,
-            Tracing::HartData(WithData(tracer)) | Tracing::Thread(WithoutCode(tracer)) => tracer,
+            Tracing::HartData(asking) => asking.0,
+            Tracing::Thread(asking) => asking.0,
             Tracing::ThreadData(logged) => {
-                unknown += logged.unknown();
+                unknown += logged.unknown;
                 logged.tracer
             }
         });
@@ -191,47 +193,17 @@ impl TraceWriter for Writer {
                 self.folder.finish(tracers, &programs, blocks.iter(), halfword, remarks)?
             }
         };
-        let port = port::Report::all(traced.iter().filter_map(|traced| traced.port));
-        let delta = traced.first().and_then(|traced| traced.delta);
-        let mut all = Traced { unknown, port, delta, packets: Some(0), ..Traced::default() };
-        for traced in traced {
-            all.bytes += traced.bytes;
-            all.kept += traced.kept;
-            all.packets = all.packets.map(|packets| packets + traced.packets);
-            all.data_packets += traced.data_packets;
-        }
-        Ok(all)
-    }
-}
-
-impl From<super::Traced> for Traced {
-    fn from(traced: super::Traced) -> Self {
-        let super::Traced { bytes, kept, packets, data_packets, port, delta } = traced;
-        Self { bytes, kept, packets: Some(packets), data_packets, port, delta, ..Self::default() }
-    }
-}
-
-impl TraceSink for Tracer<TraceFile> {
-    fn bytes(&self) -> u64 {
-        self.bytes()
-    }
-}
-
-impl TraceSink for WithData<TraceFile> {
-    fn bytes(&self) -> u64 {
-        self.0.bytes()
-    }
-}
-
-impl TraceSink for WithoutCode<TraceFile> {
-    fn bytes(&self) -> u64 {
-        self.0.bytes()
-    }
-}
-
-impl TraceSink for Logged<TraceFile> {
-    fn bytes(&self) -> u64 {
-        self.tracer.bytes()
+        let sum = |of: fn(&Traced) -> u64| traced.iter().map(of).sum();
+        Ok(Traced {
+            bytes: sum(|traced| traced.bytes),
+            kept: sum(|traced| traced.kept),
+            packets: Some(sum(|traced| traced.packets.unwrap_or_default())),
+            data_packets: sum(|traced| traced.data_packets),
+            instructions: None,
+            unknown,
+            port: port::Report::all(traced.iter().filter_map(|traced| traced.port)),
+            delta: traced.first().and_then(|traced| traced.delta),
+        })
     }
 }
 

@@ -9,14 +9,15 @@ use tracewright_qemu::format::{Header, Target};
 use tracewright_qemu::read::{Definitions, Map};
 
 use crate::control::Qualified;
-use crate::encode::{ThreadInput, Traces, isa};
+use crate::encode::{Traces, isa};
 use crate::etrace::LogData;
 use crate::protocol::{Executed, InputKind, Subject, TraceWriter, Traced};
 use crate::{CaptureOptions, Error, Remark, StopFlag, retirement};
 
 /// A capture that is being written.
 pub struct Capture {
-    writer: Box<dyn TraceWriter>,
+    /// What the threads' input goes to.
+    pub writer: Box<dyn TraceWriter>,
     options: CaptureOptions,
     ballast: Ballast,
     /// What is traced, if not all, once it is known where the program is.
@@ -80,26 +81,6 @@ impl Capture {
         let number = self.threads;
         self.threads += 1;
         Ok((number, Traces::new(index, target, self.options.control.as_ref().zip(self.plan.as_ref()))))
-    }
-
-    /// Takes what comes next of a thread.
-    pub fn take(&mut self, thread: usize, input: &mut ThreadInput<'_>) {
-        self.writer.read_thread(thread, input);
-    }
-
-    /// Takes the time of what a thread executes next, in nanoseconds since the beginning.
-    pub fn time(&mut self, thread: usize, nanoseconds: u64) {
-        self.writer.time(thread, nanoseconds);
-    }
-
-    /// Returns how many bytes of a thread's trace there are so far.
-    pub fn bytes(&self, thread: usize) -> u64 {
-        self.writer.bytes(thread)
-    }
-
-    /// Fails if the trace of a thread could not be written: what comes would be lost.
-    pub fn check(&self, thread: usize) -> Result<(), Error> {
-        self.writer.check(thread)
     }
 
     /// Ends the traces, of which `qualified` was traced, and adds what was in memory.

@@ -5,37 +5,29 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::process::Command;
 
+use super::QemuOptions;
 use super::program::Program;
 
-/// What QEMU is to run, and with what.
-pub struct Launch<'a> {
-    pub qemu: &'a Path,
-    pub plugin: &'a Path,
-    pub program: &'a Program,
-    pub named: &'a Path,
-    pub sysroot: Option<&'a Path>,
-    pub arguments: &'a [OsString],
-    pub environment: &'a [OsString],
-    /// Options for QEMU itself.
-    pub options: &'a [OsString],
-}
-
-impl Launch<'_> {
-    /// Returns the command. `plugin_arguments` are the plugin's own.
-    pub fn command(&self, plugin_arguments: &[(&str, OsString)]) -> Command {
-        let mut command = Command::new(self.qemu);
-        command.arg("-plugin").arg(plugin_option(self.plugin, plugin_arguments));
-        if let Some(sysroot) = self.sysroot {
-            command.arg("-L").arg(sysroot);
-        }
-        for variable in self.environment {
-            set(&mut command, variable);
-        }
-        command.args(self.options);
-        // What the program finds as its own name is what was given, not where that was found.
-        command.arg("-0").arg(self.named).arg(&self.program.path).args(self.arguments);
-        command
+/// Returns the command that lets QEMU run a program with the plugin. `plugin_arguments` are the plugin's own.
+pub fn command(
+    (qemu, plugin): (&Path, &Path),
+    program: &Program,
+    sysroot: Option<&Path>,
+    options: &QemuOptions,
+    plugin_arguments: &[(&str, OsString)],
+) -> Command {
+    let mut command = Command::new(qemu);
+    command.arg("-plugin").arg(plugin_option(plugin, plugin_arguments));
+    if let Some(sysroot) = sysroot {
+        command.arg("-L").arg(sysroot);
     }
+    for variable in &options.environment {
+        set(&mut command, variable);
+    }
+    command.args(&options.qemu_options);
+    // What the program finds as its own name is what was given, not where that was found.
+    command.arg("-0").arg(&options.program).arg(&program.path).args(&options.arguments);
+    command
 }
 
 /// A variable of the program's environment. QEMU's option for it takes several, between commas; its own environment, which programs

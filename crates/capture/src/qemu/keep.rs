@@ -13,10 +13,11 @@ use tracewright_qemu::live::Piece;
 /// Definitions are there before the words that need them, also in a chunk that is still open: whatever happens, it can be read.
 pub struct Keep {
     file: File,
-    path: PathBuf,
+    /// Where it is.
+    pub path: PathBuf,
     chunk_size: u64,
-    /// Where the next chunk goes.
-    end: u64,
+    /// How many bytes it has: where the next chunk goes.
+    pub end: u64,
     /// Where the definitions' open chunk is.
     definitions: Option<u64>,
 }
@@ -28,16 +29,6 @@ impl Keep {
         file.write_all_at(&header.to_bytes(), 0)?;
         let (chunk_size, end) = (header.chunk_size.into(), HEADER_SIZE as u64);
         Ok(Self { file, path: path.to_owned(), chunk_size, end, definitions: None })
-    }
-
-    /// Returns where it is.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Returns how many bytes it has.
-    pub fn len(&self) -> u64 {
-        self.end
     }
 
     /// Writes the header again, which says how far the program came.
@@ -77,36 +68,16 @@ impl Keep {
 
 #[cfg(test)]
 mod tests {
-    use tracewright_qemu::format::{ChunkHeader, ChunkKind, Counted, Target};
+    use tracewright_qemu::format::{ChunkHeader, ChunkKind, Target};
 
     use super::*;
 
     #[test]
     fn chunks_are_whole_and_in_place() {
         let path = std::env::temp_dir().join(format!("tracewright-keep-{}", std::process::id()));
-        let header = Header {
-            target: Target::Arm,
-            chunk_size: 4096,
-            has_accesses: false,
-            has_values: false,
-            pid: 1,
-            forked_from: 0,
-            api: 1,
-            time: 0,
-            checkpoints: 0,
-        };
+        let header = Header { chunk_size: 4096, ..Header::new(Target::Arm) };
         let mut keep = Keep::create(&path, &header).unwrap();
-        let open = |kind| ChunkHeader {
-            kind,
-            state: ChunkState::Open,
-            counted: Counted::Unknown,
-            sequence: 0,
-            len: 0,
-            instructions: 0,
-            begun: 0,
-            done: 0,
-            checksum: 0,
-        };
+        let open = |kind| ChunkHeader::open(kind, 0);
         let done = |kind| ChunkHeader { state: ChunkState::Done, len: 8, ..open(kind) };
         let definitions = ChunkKind::Definitions;
         keep.piece(&Piece::Definitions { head: open(definitions), at: 0, bytes: b"abcd" }).unwrap();
@@ -116,7 +87,7 @@ mod tests {
         keep.piece(&Piece::Definitions { head: open(definitions), at: 0, bytes: b"ijkl" }).unwrap();
         let header = Header { checkpoints: 9, ..header };
         keep.header(&header).unwrap();
-        assert_eq!((keep.len(), keep.path()), (4 * 4096, &path.clone() as &Path));
+        assert_eq!((keep.end, &keep.path), (4 * 4096, &path));
         let bytes = std::fs::read(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
         assert_eq!(bytes.len(), 4 * 4096);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use tracewright_qemu::format::{ChunkHeader, Header, Off};
-use tracewright_qemu::live::{Broken, Connection, Incoming, NoHello, Piece, Step};
+use tracewright_qemu::live::{Broken, Connection, Incoming, Piece, Step};
 use tracewright_qemu::read::{Definitions, Thread};
 
 use super::capture::Capture;
@@ -13,7 +13,7 @@ use super::session::Session;
 use super::{Counts, Recorded, RecordedThread};
 use crate::Error;
 use crate::control::Qualified;
-use crate::encode::{Tally, Traces};
+use crate::encode::{Part, Tally, Traces};
 use crate::sink::NoTrace;
 
 /// What is done with a process that is recorded.
@@ -50,7 +50,7 @@ pub fn record(
 ) -> Option<Result<Recorded, Error>> {
     let mut connection = match incoming.open() {
         Ok(connection) => connection,
-        Err(Broken::Hello(NoHello::Read(_))) if session.is_over() => return None,
+        Err(Broken::Silent(_)) if session.is_over() => return None,
         Err(broken) => {
             session.stop();
             return Some(Err(Error::Qemu(broken.to_string())));
@@ -64,7 +64,17 @@ pub fn record(
         }
     };
     let is_forked = connection.header().forked_from != 0;
-    let mut process = Process::new(&connection, capture, keep, counts);
+    let mut process = Process {
+        header: *connection.header(),
+        pid: connection.pid(),
+        definitions: Definitions::default(),
+        threads: BTreeMap::new(),
+        keep,
+        capture,
+        counts,
+        failed: None,
+        damage: None,
+    };
     let broken = loop {
         match connection.step(|piece| process.piece(&piece)) {
             Ok(Step::Ended) => break None,
@@ -93,27 +103,7 @@ pub fn record(
     Some(Ok(process.finish(connection.header())))
 }
 
-impl<'a> Process<'a> {
-    fn new(
-        connection: &Connection,
-        capture: Option<Capture>,
-        keep: Option<Keep>,
-        counts: &'a Counts,
-    ) -> Self {
-        let header = *connection.header();
-        Self {
-            header,
-            pid: connection.pid(),
-            definitions: Definitions::new(&header),
-            threads: BTreeMap::new(),
-            keep,
-            capture,
-            counts,
-            failed: None,
-            damage: None,
-        }
-    }
-
+impl Process<'_> {
     /// Whether all threads have recorded as much as was asked for.
     fn is_limited(&self) -> bool {
         let mut offs = self.threads.values().map(|track| track.reader.off()).peekable();
@@ -131,7 +121,7 @@ impl<'a> Process<'a> {
     fn take(&mut self, piece: &Piece<'_>) -> Result<(), Error> {
         if let Some(keep) = &mut self.keep {
             let kept = keep.piece(piece);
-            kept.map_err(|error| Error::write(keep.path(), error))?;
+            kept.map_err(|error| Error::write(&keep.path, error))?;
         }
         match *piece {
             Piece::Definitions { bytes, .. } => {
@@ -159,23 +149,24 @@ impl<'a> Process<'a> {
             }
         };
         let Track { reader, number, traces, last } = track;
-        let (before, mut trace) = (reader.instructions(), 0);
+        let (before, mut taken, mut checked) = (reader.instructions(), Ok(()), Ok(()));
         *last = head;
-        let taken = traces.chunk(reader, bytes, definitions, |input| match capture {
-            Some(capture) => {
-                capture.time(*number, head.begun);
-                trace = capture.bytes(*number);
-                capture.take(*number, input);
-                trace = capture.bytes(*number) - trace;
+        let mut input = traces.input(Part::Chunk(reader, bytes, definitions, &mut taken));
+        match capture {
+            Some(Capture { writer, .. }) => {
+                writer.time(*number, head.begun);
+                let trace = writer.bytes(*number);
+                writer.read_thread(*number, &mut input);
+                counts.bytes.fetch_add(writer.bytes(*number) - trace, Ordering::Relaxed);
+                checked = writer.check(*number);
             }
             None => input.run(&mut NoTrace),
-        });
+        }
         if let Err(damage) = taken {
             self.damage.get_or_insert(format!("thread {index}: {damage}"));
         }
         counts.instructions.fetch_add(reader.instructions() - before, Ordering::Relaxed);
-        counts.bytes.fetch_add(trace, Ordering::Relaxed);
-        capture.as_ref().map_or(Ok(()), |capture| capture.check(*number))
+        checked
     }
 
     /// Ends everything, and says what came of it. The header says how far the program came.
@@ -184,7 +175,7 @@ impl<'a> Process<'a> {
         if let Some(keep) = &mut keep
             && failed.is_none()
         {
-            failed = keep.header(header).err().map(|error| Error::write(keep.path(), error));
+            failed = keep.header(header).err().map(|error| Error::write(&keep.path, error));
         }
         let mut recorded = Recorded {
             header: *header,
@@ -193,7 +184,7 @@ impl<'a> Process<'a> {
             tally: Tally::default(),
             notes: definitions.notes().to_vec(),
             command: definitions.command().to_vec(),
-            log_bytes: keep.as_ref().map(Keep::len),
+            log_bytes: keep.as_ref().map(|keep| keep.end),
             traced: None,
             remarks: Vec::new(),
             problems: failed.into_iter().chain(damage.map(Error::Qemu)).collect(),
@@ -204,10 +195,11 @@ impl<'a> Process<'a> {
                 track.reader.broken_off(since, &definitions);
             }
             let Track { reader, number, traces, .. } = &mut track;
-            traces.end(reader, &definitions, |input| match &mut capture {
-                Some(capture) => capture.take(*number, input),
+            let mut input = traces.input(Part::End(reader, &definitions));
+            match &mut capture {
+                Some(capture) => capture.writer.read_thread(*number, &mut input),
                 None => input.run(&mut NoTrace),
-            });
+            }
             recorded.tally.add(&traces.tally);
             if let Some(of) = traces.qualified() {
                 qualified.get_or_insert_default().add(&of);

@@ -1,14 +1,11 @@
 //! The program that is to run: what it is, and what it needs.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use tracewright_input::map_file;
 use tracewright_qemu::format::Target;
-
-use tracewright_input::file::open_plain;
 
 use crate::Error;
 
@@ -32,8 +29,8 @@ pub fn find(named: &Path, sysroot: Option<&Path>) -> Result<Program, Error> {
     }
     let path = place(named, sysroot)?;
     let on = |why: String| Error::Qemu(format!("{}: {why}", path.display()));
-    let file = open_plain(&path).map_err(|error| on(format!("cannot read: {error}")))?;
-    let (target, interpreter) = look(&file, &path).map_err(on)?;
+    let file = map_file(&path).map_err(|problem| on(problem.message))?;
+    let (target, interpreter) = look(file.as_slice(), &path).map_err(on)?;
     let program = Program { path, target, interpreter };
     program.check_interpreter(sysroot)?;
     Ok(program)
@@ -53,29 +50,26 @@ fn place(named: &Path, sysroot: Option<&Path>) -> Result<PathBuf, Error> {
     Err(Error::Qemu(format!("there is no program {}", tried.join(", and no "))))
 }
 
-const ELF_AARCH64: u16 = 183;
-const ELF_ARM: u16 = 40;
-const ELF_RISCV: u16 = 243;
-const EXECUTABLE: u16 = 2;
-const SHARED: u16 = 3;
-const INTERPRETER: u32 = 3;
+const ELF_AARCH64: u64 = 183;
+const ELF_ARM: u64 = 40;
+const ELF_RISCV: u64 = 243;
+const EXECUTABLE: u64 = 2;
+const SHARED: u64 = 3;
+const INTERPRETER: u64 = 3;
 /// Program headers that are looked at, and bytes of a path: more has no program that runs.
-const MOST_HEADERS: u16 = 512;
+const MOST_HEADERS: u64 = 512;
 const MOST_PATH: u64 = 4096;
 
 /// What the program is for, and its dynamic linker.
-fn look(file: &File, path: &Path) -> Result<(Target, Option<PathBuf>), String> {
-    let mut head = Vec::new();
-    file.take(64).read_to_end(&mut head).map_err(|error| format!("cannot read: {error}"))?;
-    if head.starts_with(b"#!") {
-        return Err(script(file, path));
+fn look(file: &[u8], path: &Path) -> Result<(Target, Option<PathBuf>), String> {
+    if let Some(script) = file.strip_prefix(b"#!") {
+        return Err(interpreted(script, path));
     }
-    if !head.starts_with(b"\x7fELF") {
+    if !file.starts_with(b"\x7fELF") {
         return Err("not a program: it is no ELF file".into());
     }
-    let head = Fields { bytes: &head };
-    let (is_64bit, is_big) = (head.byte(4)? == 2, head.byte(5)? == 2);
-    let (kind, machine) = (head.half(16)?, head.half(18)?);
+    let (is_64bit, is_big) = (number(file, 4, 1)? == 2, number(file, 5, 1)? == 2);
+    let (kind, machine) = (number(file, 16, 2)?, number(file, 18, 2)?);
     let target = match (machine, is_64bit) {
         _ if is_big => return Err("a big-endian program: these are not supported".into()),
         (ELF_AARCH64, true) => Target::Aarch64,
@@ -97,19 +91,16 @@ fn look(file: &File, path: &Path) -> Result<(Target, Option<PathBuf>), String> {
         4 => return Err("a core dump, not a program".into()),
         other => return Err(format!("not a program: ELF files of type {other} do not run")),
     }
-    let interpreter = interpreter(file, head, is_64bit)?;
-    let has_entry = if is_64bit { head.long(24)? != 0 } else { head.word(24)? != 0 };
-    if !has_entry {
+    let interpreter = interpreter(file, is_64bit)?;
+    if number(file, 24, if is_64bit { 8 } else { 4 })? == 0 {
         return Err("a library, not a program: it has no entry".into());
     }
     Ok((target, interpreter))
 }
 
 /// A script runs in another program.
-fn script(file: &File, path: &Path) -> String {
-    let mut line = [0; 256];
-    let len = file.read_at(&mut line, 0).unwrap_or_default();
-    let line = line[2..len.max(2)].split(|&byte| byte == b'\n').next().unwrap_or_default();
+fn interpreted(script: &[u8], path: &Path) -> String {
+    let line = script[..script.len().min(254)].split(|&byte| byte == b'\n').next().unwrap_or_default();
     let line = String::from_utf8_lossy(line);
     let mut words = line.split_whitespace();
     // `env` looks for the interpreter itself.
@@ -124,7 +115,7 @@ fn script(file: &File, path: &Path) -> String {
     )
 }
 
-fn name(machine: u16) -> Option<&'static str> {
+fn name(machine: u64) -> Option<&'static str> {
     let names = [
         (3, "x86 (32-bit)"),
         (8, "MIPS"),
@@ -139,67 +130,35 @@ fn name(machine: u16) -> Option<&'static str> {
 }
 
 /// The path that a program header names.
-fn interpreter(file: &File, head: Fields<'_>, is_64bit: bool) -> Result<Option<PathBuf>, String> {
-    let (start, size, count) = if is_64bit {
-        (head.long(32)?, head.half(54)?, head.half(56)?)
-    } else {
-        (head.word(28)?.into(), head.half(42)?, head.half(44)?)
+fn interpreter(file: &[u8], is_64bit: bool) -> Result<Option<PathBuf>, String> {
+    let (start, size, count, header_len) = match is_64bit {
+        true => (number(file, 32, 8)?, number(file, 54, 2)?, number(file, 56, 2)?, 56),
+        false => (number(file, 28, 4)?, number(file, 42, 2)?, number(file, 44, 2)?, 32),
     };
-    for number in 0..count.min(MOST_HEADERS) {
-        let mut bytes = vec![0; if is_64bit { 56 } else { 32 }];
-        let at = start.saturating_add(u64::from(number) * u64::from(size));
-        file.read_exact_at(&mut bytes, at).map_err(|error| cut(&error))?;
-        let header = Fields { bytes: &bytes };
-        if header.word(0)? != INTERPRETER {
+    for index in 0..count.min(MOST_HEADERS) {
+        let header = bytes(file, start.saturating_add(index * size), header_len)?;
+        if number(header, 0, 4)? != INTERPRETER {
             continue;
         }
-        let (at, len) = if is_64bit {
-            (header.long(8)?, header.long(32)?)
-        } else {
-            (header.word(4)?.into(), header.word(16)?.into())
+        let (at, len) = match is_64bit {
+            true => (number(header, 8, 8)?, number(header, 32, 8)?),
+            false => (number(header, 4, 4)?, number(header, 16, 4)?),
         };
-        let mut path = vec![0; len.min(MOST_PATH) as usize];
-        file.read_exact_at(&mut path, at).map_err(|error| cut(&error))?;
-        let path = path.split(|&byte| byte == 0).next().unwrap_or_default();
-        return Ok(Some(PathBuf::from(std::ffi::OsStr::from_bytes(path))));
+        let path = bytes(file, at, len.min(MOST_PATH))?.split(|&byte| byte == 0).next().unwrap_or_default();
+        return Ok(Some(PathBuf::from(OsStr::from_bytes(path))));
     }
     Ok(None)
 }
 
-fn cut(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::UnexpectedEof => "the file is cut off: it is shorter than its headers say".into(),
-        _ => format!("cannot read: {error}"),
-    }
+fn bytes(file: &[u8], at: u64, len: u64) -> Result<&[u8], String> {
+    let range = usize::try_from(at).ok().zip(usize::try_from(len).ok());
+    let found = range.and_then(|(at, len)| file.get(at..at.checked_add(len)?));
+    found.ok_or_else(|| "the file is cut off: it is shorter than its headers say".into())
 }
 
-/// Little-endian numbers in an ELF file.
-#[derive(Clone, Copy)]
-struct Fields<'a> {
-    bytes: &'a [u8],
-}
-
-impl Fields<'_> {
-    fn get<const N: usize>(self, at: usize) -> Result<[u8; N], String> {
-        let found = self.bytes.get(at..).and_then(<[u8]>::first_chunk);
-        found.copied().ok_or_else(|| cut(&io::ErrorKind::UnexpectedEof.into()))
-    }
-
-    fn byte(self, at: usize) -> Result<u8, String> {
-        self.get::<1>(at).map(|[byte]| byte)
-    }
-
-    fn half(self, at: usize) -> Result<u16, String> {
-        self.get(at).map(u16::from_le_bytes)
-    }
-
-    fn word(self, at: usize) -> Result<u32, String> {
-        self.get(at).map(u32::from_le_bytes)
-    }
-
-    fn long(self, at: usize) -> Result<u64, String> {
-        self.get(at).map(u64::from_le_bytes)
-    }
+/// A little-endian number of `len` bytes.
+fn number(file: &[u8], at: u64, len: u64) -> Result<u64, String> {
+    Ok(bytes(file, at, len)?.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte)))
 }
 
 impl Program {
@@ -264,15 +223,7 @@ mod tests {
     }
 
     fn looked(bytes: &[u8]) -> Result<(Target, Option<PathBuf>), String> {
-        use std::sync::atomic::{AtomicU32, Ordering};
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let name =
-            format!("tracewright-look-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let path = std::env::temp_dir().join(name);
-        std::fs::write(&path, bytes).unwrap();
-        let looked = look(&File::open(&path).unwrap(), Path::new("x"));
-        std::fs::remove_file(path).unwrap();
-        looked
+        look(bytes, Path::new("x"))
     }
 
     #[test]

@@ -10,7 +10,7 @@ use tracewright_qemu::format::{CHUNK_SIZE, HEADER_SIZE};
 use tracewright_qemu::live::{Connection, Receiver, SLOTS};
 
 use super::capture::Capture;
-use super::command::Launch;
+use super::command::command;
 use super::keep::Keep;
 use super::program::{self, Program};
 use super::session::{self, Interrupter, Waits};
@@ -65,7 +65,7 @@ impl Recorder {
 
     /// Returns a handle that interrupts the recording, as Ctrl-C does.
     pub fn interrupter(&self) -> Interrupter {
-        self.waits.interrupter()
+        self.waits.interrupter.clone()
     }
 
     /// Runs the program to its end. `progress` is called now and then.
@@ -75,18 +75,8 @@ impl Recorder {
     /// [told](super::Recorded::problems) with what was recorded until then.
     pub fn run(self, progress: &mut dyn FnMut(&Counts)) -> Result<QemuRecording, Error> {
         let Self { options, sysroot, program, qemu, plugin, receiver, capture, waits } = self;
-        let launch = Launch {
-            qemu: &qemu,
-            plugin: &plugin,
-            program: &program,
-            named: &options.program,
-            sysroot: sysroot.as_deref(),
-            arguments: &options.arguments,
-            environment: &options.environment,
-            options: &options.qemu_options,
-        };
-        let child = launch
-            .command(&plugin_arguments(&options, &receiver))
+        let arguments = plugin_arguments(&options, &receiver);
+        let child = command((&qemu, &plugin), &program, sysroot.as_deref(), &options, &arguments)
             .spawn()
             .map_err(|error| Error::Qemu(format!("{}: cannot be run: {error}", qemu.display())))?;
         let (counts, start) = (Counts::default(), Instant::now());
@@ -144,12 +134,7 @@ fn plugin_arguments(options: &QemuOptions, receiver: &Receiver) -> Vec<(&'static
         ("slots", SLOTS.to_string().into()),
     ];
     if let Some(data) = options.data {
-        let name = match data {
-            LogData::Nothing => "none",
-            LogData::Addresses => "addresses",
-            LogData::Values => "values",
-        };
-        arguments.push(("data", name.into()));
+        arguments.push(("data", data.name().into()));
     }
     if let Some(limit) = options.limit {
         arguments.push(("instructions", limit.to_string().into()));

@@ -48,25 +48,23 @@ impl Interrupter {
     }
 }
 
-/// What a session waits for, and how.
+/// What a session waits for.
 #[derive(Debug)]
 pub struct Waits {
     /// Processes that outlive the program are waited for, too.
     pub follows_forks: bool,
     /// The terminal tells the program, too, when it is interrupted.
     pub has_terminal: bool,
-    events: (Sender<Event>, Events<Event>),
+    /// What interrupts it.
+    pub interrupter: Interrupter,
+    events: Events<Event>,
 }
 
 impl Waits {
-    /// Waits for the program alone.
+    /// Waits for the program, and perhaps for others.
     pub fn new(follows_forks: bool, has_terminal: bool) -> Self {
-        Self { follows_forks, has_terminal, events: channel() }
-    }
-
-    /// Returns what interrupts it.
-    pub fn interrupter(&self) -> Interrupter {
-        Interrupter(self.events.0.clone())
+        let (sender, events) = channel();
+        Self { follows_forks, has_terminal, interrupter: Interrupter(sender), events }
     }
 }
 
@@ -118,7 +116,7 @@ pub fn run<W: Send>(
     work: impl Fn(Incoming, &Session) -> Option<W> + Sync,
     mut progress: impl FnMut(),
 ) -> Ended<W> {
-    let Waits { follows_forks, has_terminal, events: (events, received) } = waits;
+    let Waits { follows_forks, has_terminal, interrupter: Interrupter(events), events: received } = waits;
     let (has_ended, is_over) = (AtomicBool::new(false), AtomicBool::new(false));
     let session = Session { has_ended, is_over, events: events.clone() };
     let pid = Pid::from_raw(child.id() as i32);

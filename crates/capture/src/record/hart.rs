@@ -41,7 +41,7 @@ impl Loaded {
     /// Fails if the file cannot be read, or is no program for RISC-V.
     pub fn open(program: &Path, arguments: &[&str]) -> Result<Self, Error> {
         let bytes = read_plain(program, MAX_PROGRAM).map_err(|error| Error::read(program, error))?;
-        let failed = |error: String| Error::Program { path: program.to_owned(), problem: error };
+        let failed = |error: String| Error::Program(program.to_owned(), error);
         if bare::is_for_it(&bytes) {
             let arguments = arguments.iter().map(|&argument| argument.to_owned()).collect();
             let options = bare::Options { arguments, ..bare::Options::default() };

@@ -144,10 +144,8 @@ pub fn run(
         Loaded::Linux(hart) => places::linux(&hart.machine.mapped()),
         Loaded::Bare(_) => program_image(&program),
     };
-    let controls = match &capture {
-        Some(capture) => Controls::new(capture, &image(&loaded), remarks)?,
-        None => None,
-    };
+    let controls = capture.as_ref().map(|capture| Controls::new(capture, &image(&loaded), remarks));
+    let controls = controls.transpose()?.flatten();
     let mut writer = match &capture {
         Some(capture) => {
             let delta = delta_of(capture, timing.as_ref())?;
@@ -238,10 +236,8 @@ pub fn read(
         (None, _) => {}
     }
     let xlen = log.xlen().unwrap_or(if is_rv32 { Xlen::Rv32 } else { Xlen::Rv64 });
-    let controls = match &capture {
-        Some(capture) => Controls::new(capture, &image, remarks)?,
-        None => None,
-    };
+    let controls = capture.as_ref().map(|capture| Controls::new(capture, &image, remarks));
+    let controls = controls.transpose()?.flatten();
     let mut writer = match &capture {
         Some(capture) => {
             let delta = capture.delta.as_deref();

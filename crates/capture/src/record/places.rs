@@ -1,5 +1,6 @@
 //! The files of a program, for their symbols and for the capture.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use tracewright_core::MemorySpace;
@@ -12,25 +13,15 @@ use tracewright_input::file::{MAX_PROGRAM, first_bytes, read_plain};
 /// one program.
 pub(super) fn linux(mapped: &[Mapped]) -> Image {
     let mut builder = Image::builder();
-    let mut done: Vec<&Path> = Vec::new();
     let mut left = MAX_PROGRAM;
-    for map in mapped.iter().filter(|map| map.offset == 0) {
-        if done.contains(&map.path.as_path()) {
-            continue;
-        }
-        done.push(&map.path);
-        if !is_elf(&map.path) {
-            continue;
-        }
-        if let Ok(bytes) = read_plain(&map.path, left) {
+    let mut done = HashSet::new();
+    for ImageFile { path, at } in programs(mapped) {
+        if done.insert(path.clone())
+            && let Ok(bytes) = read_plain(&path, left)
+        {
             left -= bytes.len() as u64;
             // A file without symbols is still a name. What cannot be read has none.
-            let _ = builder.elf(
-                &map.path.display().to_string(),
-                Bytes::new(bytes),
-                Some(map.address),
-                MemorySpace::ANY,
-            );
+            let _ = builder.elf(&path.display().to_string(), Bytes::new(bytes), at, MemorySpace::ANY);
         }
     }
     builder.build()

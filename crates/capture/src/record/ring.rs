@@ -2,7 +2,7 @@
 
 use tracewright_core::control::Plan;
 use tracewright_core::{Block, DataAccess};
-use tracewright_hart::{Access, Controlled, HartSink, Privilege, Trap};
+use tracewright_hart::{Controlled, HartSink, Privilege, Trap};
 
 use crate::sink::TraceSink;
 use crate::{Remark, control};
@@ -68,18 +68,6 @@ impl<'a, S: TraceSink> Ringed<'a, S> {
         self.inner.inner.bytes()
     }
 
-    /// Returns the trigger, as long as it is waited for.
-    #[inline]
-    fn trigger(&mut self) -> Option<&mut Controlled<Hit>> {
-        self.trigger.as_mut().filter(|_| self.until.is_none())
-    }
-
-    /// Returns the trace, as long as there is one.
-    #[inline]
-    fn trace(&mut self) -> Option<&mut Controlled<&'a mut S>> {
-        (!self.is_over).then_some(&mut self.inner)
-    }
-
     /// Looks whether the trigger came, and whether it is over.
     fn look(&mut self) {
         if self.until.is_none() && self.trigger.as_ref().is_some_and(|trigger| trigger.inner.0) {
@@ -92,55 +80,44 @@ impl<'a, S: TraceSink> Ringed<'a, S> {
     }
 }
 
+/// Tells the trigger, as long as it is waited for, and the trace, as long as there is one.
+macro_rules! both {
+    ($ringed:ident.$call:ident($($told:ident)?)) => {
+        if let Some(trigger) = $ringed.trigger.as_mut().filter(|_| $ringed.until.is_none()) {
+            trigger.$call($($told)?);
+        }
+        if !$ringed.is_over {
+            $ringed.inner.$call($($told)?);
+        }
+    };
+}
+
 impl<S: TraceSink> HartSink for Ringed<'_, S> {
-    const ACCESSES: bool = false;
     const DATA: bool = S::DATA;
     const INSTRUCTIONS: bool = true;
     const CYCLES: bool = true;
 
     fn block(&mut self, block: &Block) {
-        if let Some(trigger) = self.trigger() {
-            trigger.block(block);
-        }
-        if let Some(trace) = self.trace() {
-            trace.block(block);
-        }
+        both!(self.block(block));
         self.look();
     }
 
-    fn access(&mut self, _: &Access) {}
-
     fn data(&mut self, pc: u64, access: &DataAccess) {
-        if let Some(trace) = self.trace() {
-            trace.data(pc, access);
+        if !self.is_over {
+            self.inner.data(pc, access);
         }
     }
 
     fn instructions(&mut self, bits: &[u32]) {
-        if let Some(trigger) = self.trigger() {
-            trigger.instructions(bits);
-        }
-        if let Some(trace) = self.trace() {
-            trace.instructions(bits);
-        }
+        both!(self.instructions(bits));
     }
 
     fn cycles(&mut self, cycles: &[u64]) {
-        if let Some(trigger) = self.trigger() {
-            trigger.cycles(cycles);
-        }
-        if let Some(trace) = self.trace() {
-            trace.cycles(cycles);
-        }
+        both!(self.cycles(cycles));
     }
 
     fn trap(&mut self, trap: &Trap) {
-        if let Some(trigger) = self.trigger() {
-            trigger.trap(trap);
-        }
-        if let Some(trace) = self.trace() {
-            trace.trap(trap);
-        }
+        both!(self.trap(trap));
         self.look();
     }
 
@@ -149,30 +126,15 @@ impl<S: TraceSink> HartSink for Ringed<'_, S> {
     }
 
     fn lost(&mut self) {
-        if let Some(trigger) = self.trigger() {
-            trigger.lost();
-        }
-        if let Some(trace) = self.trace() {
-            trace.lost();
-        }
+        both!(self.lost());
     }
 
     fn privilege(&mut self, privilege: Privilege) {
-        if let Some(trigger) = self.trigger() {
-            trigger.privilege(privilege);
-        }
-        if let Some(trace) = self.trace() {
-            trace.privilege(privilege);
-        }
+        both!(self.privilege(privilege));
     }
 
     fn context(&mut self, context: u64) {
-        if let Some(trigger) = self.trigger() {
-            trigger.context(context);
-        }
-        if let Some(trace) = self.trace() {
-            trace.context(context);
-        }
+        both!(self.context(context));
     }
 }
 

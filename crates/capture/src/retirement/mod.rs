@@ -1,19 +1,18 @@
 //! Retirement logs: what tracewright's plugin for QEMU writes.
 
 mod counts;
-mod programs;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use tracewright_core::{Block, Class, Ended};
+use tracewright_core::{Block, Class, Ended, MemorySpace};
+use tracewright_image::{Bytes, Image, Place};
 use tracewright_input::file::{first_bytes, open_plain};
-use tracewright_input::{Mapping, Process};
+use tracewright_input::{ImageFile, Mapping, Process, build_id, map_file};
 use tracewright_qemu::format::{Header, MAGIC, Off};
 use tracewright_qemu::read::{Definitions, Log, Map, Translation};
 
 pub use self::counts::{LogCounts, ThreadCounts};
-pub use self::programs::{programs, symbols};
 use crate::error::LogProblem;
 use crate::{Error, Remark};
 
@@ -107,4 +106,67 @@ pub const fn end_words(off: Option<Off>) -> &'static str {
 /// Returns bytes in hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Returns the files that were mapped, each once wherever it was. A file that is gone, or another by now, is left out with a remark: its
+/// code is what the log has of it.
+pub fn programs(maps: &[Map], remarks: &mut Vec<Remark>) -> Vec<ImageFile> {
+    let mut found: Vec<ImageFile> = Vec::new();
+    let mut refused: Vec<&str> = Vec::new();
+    for map in maps.iter().filter(|map| !map.path.is_empty()) {
+        if refused.contains(&map.path.as_str()) {
+            continue;
+        }
+        match program(map) {
+            Ok(Some(file)) if !found.contains(&file) => found.push(file),
+            Ok(_) => {}
+            Err(why) => {
+                let remark = Remark::FileGone((&map.path).into(), why);
+                if !remarks.contains(&remark) {
+                    remarks.push(remark);
+                }
+                refused.push(&map.path);
+            }
+        }
+    }
+    found
+}
+
+/// The file of a mapping, and where its first byte in memory is; `None` if it is no ELF file.
+fn program(map: &Map) -> Result<Option<ImageFile>, String> {
+    let path = map.path.as_str().as_ref();
+    let ran = (!map.build_id.is_empty()).then(|| hex(&map.build_id));
+    let bytes = file_that_ran(path, ran.as_deref())?;
+    if !bytes.as_slice().starts_with(b"\x7fELF") {
+        return Ok(None);
+    }
+    let mut builder = Image::builder();
+    let place = Place::Mapping { address: map.start, offset: map.offset };
+    builder.elf("", bytes, place, MemorySpace::ANY).map_err(|error| error.reason.to_string())?;
+    let image = builder.build();
+    let lowest = image.regions().map(|region| region.range().start).min();
+    // Where its first page is, as /proc/PID/maps has it.
+    Ok(lowest.map(|lowest| ImageFile { path: path.into(), at: Some(lowest & !0xfff) }))
+}
+
+/// Returns the bytes of a mapped file, if it is still the one that ran, with this build ID.
+pub(crate) fn file_that_ran(path: &Path, id: Option<&str>) -> Result<Bytes, String> {
+    if let Some(id) = id {
+        let found = build_id(path).map_err(|problem| problem.message)?;
+        if found.as_deref() != Some(id) {
+            return Err(format!("its build ID is {}, and {id} ran", found.as_deref().unwrap_or("none")));
+        }
+    }
+    map_file(path).map_err(|problem| problem.message)
+}
+
+/// Returns the symbols of the files that were mapped. What cannot be read has none, and [`programs`] says so.
+pub fn symbols(maps: &[Map]) -> Image {
+    let mut builder = Image::builder();
+    for file in programs(maps, &mut Vec::new()) {
+        if let Ok(bytes) = map_file(&file.path) {
+            let _ = builder.elf("", bytes, file.at, MemorySpace::ANY);
+        }
+    }
+    builder.build()
 }

@@ -88,7 +88,7 @@ mod tests {
             let mut gaps = Gaps::default();
             gaps.begin(0);
             gaps.end(1 << 44);
-            gaps.lose(1 << 40, 1 << 44);
+            gaps.lose((1 << 40, 1 << 44), (0, 0), false);
             let mut report =
                 Report::new(PortRequest { rate, limited }, &sizing, stats, gaps).of(1 << 44, false);
             report.merge(&report.clone());

@@ -3,7 +3,7 @@ use std::path::Path;
 
 use serde_json::json;
 use tracewright_core::text::Printable;
-use tracewright_qemu::format::{Header, Off};
+use tracewright_qemu::format::{Header, LogData, Off};
 use tracewright_qemu::read::{Error as ReadError, Log, Map};
 
 use super::{end_words, hex, open};
@@ -84,10 +84,10 @@ fn text(out: &mut impl Write, path: &Path, log: &Log, threads: &[Thread]) -> std
 }
 
 fn recorded(header: &Header) -> &'static str {
-    match (header.has_accesses, header.has_values) {
-        (false, _) => "what was executed",
-        (true, false) => "what was executed, and the addresses that it accessed",
-        (true, true) => "what was executed, and what it accessed, with values",
+    match header.data {
+        LogData::Nothing => "what was executed",
+        LogData::Addresses => "what was executed, and the addresses that it accessed",
+        LogData::Values => "what was executed, and what it accessed, with values",
     }
 }
 
@@ -112,7 +112,7 @@ fn json(path: &Path, log: &Log, threads: &[Thread], problems: &[&ReadError]) -> 
         "plugin_interface": header.api, "pid": header.pid,
         "forked_from": (header.forked_from != 0).then_some(header.forked_from),
         "began": header.time, "command": definitions.command(),
-        "accesses": header.has_accesses, "values": header.has_values,
+        "accesses": header.data != LogData::Nothing, "values": header.data == LogData::Values,
         "translations": definitions.translations().len(),
         "threads": threads.collect::<Vec<_>>(), "mappings": maps.collect::<Vec<_>>(),
         "notes": definitions.notes(), "problems": problems.iter().map(ToString::to_string).collect::<Vec<_>>(),

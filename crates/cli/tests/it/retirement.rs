@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use crate::run::{root, stderr, stdout, tracewright};
 use tracewright_core::Isa;
 use tracewright_qemu::format::{
-    CHUNK_HEADER, ChunkHeader, ChunkKind, ChunkState, Counted, HEADER_SIZE, Header, MapRecord, OUTCOMES, Off,
-    Record, Target, TranslationRecord, Word, checksum,
+    CHUNK_HEADER, ChunkHeader, ChunkKind, ChunkState, HEADER_SIZE, Header, MapRecord, OUTCOMES, Off, Record,
+    Target, TranslationRecord, Word,
 };
 use tracewright_testkit::Scratch;
 
@@ -20,17 +20,7 @@ fn sample() -> PathBuf {
 
 /// A program that counts down from 3 and exits, and a second thread that was still in the loop when QEMU was killed.
 fn log(target: Target) -> Vec<u8> {
-    let header = Header {
-        target,
-        chunk_size: CHUNK as u32,
-        has_accesses: false,
-        has_values: false,
-        pid: 1234,
-        forked_from: 0,
-        api: 1,
-        time: 0,
-        checkpoints: 0,
-    };
+    let header = Header { chunk_size: CHUNK as u32, pid: 1234, api: 1, ..Header::new(target) };
     // li a0, 3; addi a0, a0, -1; bnez a0, .-4; li a7, 93; ecall. Or: mov, subs, b.ne, mov, svc.
     let (isa, code) = match target {
         Target::Riscv64 => (Isa::Rv64, [0x0030_0513, 0xfff5_0513, 0xfe05_1ee3, 0x05d0_0893, 0x73]),
@@ -73,18 +63,8 @@ fn log(target: Target) -> Vec<u8> {
         (ChunkKind::Thread(1), ChunkState::Open, bytes(&second)),
     ];
     for (kind, state, bytes) in chunks {
-        let is_done = state == ChunkState::Done;
-        let head = ChunkHeader {
-            kind,
-            state,
-            counted: Counted::Unknown,
-            sequence: 0,
-            len: if is_done { bytes.len() as u32 } else { 0 },
-            instructions: 0,
-            begun: 0,
-            done: 0,
-            checksum: if is_done { checksum(&bytes) } else { 0 },
-        };
+        let open = ChunkHeader::open(kind, 0);
+        let head = if state == ChunkState::Done { open.finished(&bytes, 0) } else { open };
         let end = file.len() + CHUNK;
         file.extend(head.to_bytes());
         file.extend(bytes);

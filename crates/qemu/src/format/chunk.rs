@@ -67,6 +67,19 @@ const OPEN: u32 = 1;
 const DONE: u32 = 2;
 
 impl ChunkHeader {
+    /// Returns the header of a chunk with nothing in it yet.
+    pub fn open(kind: ChunkKind, sequence: u32) -> Self {
+        let (state, counted) = (ChunkState::Open, Counted::Unknown);
+        Self { kind, state, counted, sequence, len: 0, instructions: 0, begun: 0, done: 0, checksum: 0 }
+    }
+
+    /// Returns the header of the chunk when it is complete at time `done`, with these bytes in it.
+    #[must_use]
+    pub fn finished(self, bytes: &[u8], done: u64) -> Self {
+        let (len, checksum) = (bytes.len() as u32, checksum(bytes));
+        Self { state: ChunkState::Done, len, done, checksum, ..self }
+    }
+
     /// Encodes the header.
     pub fn to_bytes(&self) -> [u8; CHUNK_HEADER] {
         let (kind, thread) = match self.kind {
@@ -118,9 +131,7 @@ impl ChunkHeader {
             checksum: long_at(bytes, 48)?,
         })
     }
-}
 
-impl ChunkHeader {
     /// Returns the number of checkpoints since the last translation began, if the chunk is open and that is known.
     /// `log_count` is the count in the header of the log.
     pub fn since_last(&self, log_count: u64) -> Option<u64> {

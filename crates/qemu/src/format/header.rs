@@ -21,10 +21,8 @@ pub struct Header {
     pub target: Target,
     /// Size of each chunk in bytes.
     pub chunk_size: u32,
-    /// Set if memory accesses are included.
-    pub has_accesses: bool,
-    /// Set if these have values.
-    pub has_values: bool,
+    /// Recorded part of memory accesses.
+    pub data: LogData,
     /// Process ID.
     pub pid: u32,
     /// Process that forked it, if that was recorded too; else 0.
@@ -63,6 +61,33 @@ impl Target {
     }
 }
 
+/// Recorded part of memory accesses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum LogData {
+    /// Nothing.
+    #[default]
+    Nothing = 0,
+    /// Addresses.
+    Addresses = 1,
+    /// Addresses and values.
+    Values = 3,
+}
+
+impl LogData {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Nothing, Self::Addresses, Self::Values];
+
+    /// Returns the name that the plugin's argument `data` has for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Nothing => "none",
+            Self::Addresses => "addresses",
+            Self::Values => "values",
+        }
+    }
+}
+
 /// Reason why bytes are no readable log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotALog {
@@ -95,13 +120,26 @@ impl fmt::Display for NotALog {
 impl std::error::Error for NotALog {}
 
 impl Header {
+    /// Returns a header with the usual chunk size, of a log without accesses. Numbers and times are 0.
+    pub fn new(target: Target) -> Self {
+        Self {
+            target,
+            chunk_size: CHUNK_SIZE as u32,
+            data: LogData::Nothing,
+            pid: 0,
+            forked_from: 0,
+            api: 0,
+            time: 0,
+            checkpoints: 0,
+        }
+    }
+
     /// Encodes the header.
     pub fn to_bytes(&self) -> [u8; HEADER_SIZE] {
         let mut bytes = [0; HEADER_SIZE];
         bytes[..8].copy_from_slice(&MAGIC);
-        let contents = u32::from(self.has_accesses) | u32::from(self.has_values) << 1;
-        let words =
-            [VERSION, self.target as u32, self.chunk_size, contents, self.pid, self.forked_from, self.api, 0];
+        let (target, data) = (self.target as u32, self.data as u32);
+        let words = [VERSION, target, self.chunk_size, data, self.pid, self.forked_from, self.api, 0];
         for (to, word) in bytes[8..40].chunks_exact_mut(4).zip(words) {
             to.copy_from_slice(&word.to_le_bytes());
         }
@@ -126,6 +164,9 @@ impl Header {
             return Err(NotALog::Version(word(8)));
         }
         let target = Target::ALL.into_iter().find(|&target| target as u32 == word(12));
+        // Values without addresses make no sense.
+        let data = LogData::ALL.into_iter().find(|&data| data as u32 == word(20) & 3);
+        let data = data.unwrap_or_default();
         let chunk_size = word(16);
         let size = chunk_size as usize;
         if size == 0 || !size.is_multiple_of(4096) || size > MOST_CHUNK {
@@ -134,8 +175,7 @@ impl Header {
         Ok(Self {
             target: target.ok_or(NotALog::Target(word(12)))?,
             chunk_size,
-            has_accesses: word(20) & 1 != 0,
-            has_values: word(20) & 2 != 0,
+            data,
             pid: word(24),
             forked_from: word(28),
             api: word(32),

@@ -18,7 +18,7 @@ pub use self::checkpoints::{LAST_ACCESS, retired};
 pub use self::chunk::{
     BEGAN_AT, CHUNK_COUNT_AT, CHUNK_HEADER, ChunkHeader, ChunkKind, ChunkState, Counted, checksum,
 };
-pub use self::header::{CHUNK_SIZE, COUNT_AT, HEADER_SIZE, Header, MAGIC, NotALog, Target, VERSION};
+pub use self::header::{CHUNK_SIZE, COUNT_AT, HEADER_SIZE, Header, LogData, MAGIC, NotALog, Target, VERSION};
 pub use self::record::{BadRecord, MOST_CODE, MapRecord, Record, TranslationRecord};
 pub use self::successors::{Guess, Successors};
 pub use self::word::{FULL, LEAST_OUTCOMES, MOST_TRANSLATIONS, OUTCOMES, Off, Word, access};
@@ -44,8 +44,7 @@ mod tests {
         let header = Header {
             target: Target::Arm,
             chunk_size: 1 << 18,
-            has_accesses: true,
-            has_values: false,
+            data: LogData::Addresses,
             pid: 1,
             forked_from: 2,
             api: 3,
@@ -53,17 +52,9 @@ mod tests {
             checkpoints: 1 << 40,
         };
         assert_eq!(Header::parse(&header.to_bytes()), Ok(header));
-        let chunk = ChunkHeader {
-            kind: ChunkKind::Thread(7),
-            state: ChunkState::Done,
-            counted: Counted::Chunk,
-            sequence: 3,
-            len: 100,
-            instructions: 1 << 40,
-            begun: 5,
-            done: 6,
-            checksum: checksum(b"abcdefghi"),
-        };
+        let begun = ChunkHeader::open(ChunkKind::Thread(7), 3);
+        let chunk = ChunkHeader { counted: Counted::Chunk, instructions: 1 << 40, begun: 5, ..begun };
+        let chunk = chunk.finished(b"abcdefghi", 6);
         assert_eq!(ChunkHeader::parse(&chunk.to_bytes()), Some(chunk));
         assert_eq!(ChunkHeader::parse(&[0; 64]), None);
         let records = [

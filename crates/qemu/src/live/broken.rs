@@ -2,14 +2,23 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-use super::NoHello;
+use super::MOST_SLOTS;
+use super::protocol::PROTOCOL;
 use crate::format::NotALog;
 
 /// Reason why a connection to a plugin failed.
 #[derive(Debug)]
 pub enum Broken {
-    /// The greeting is wrong.
-    Hello(NoHello),
+    /// The connection ended before the greeting, or could not be read.
+    Silent(io::Error),
+    /// The first word is wrong.
+    Magic(u32),
+    /// The version is not known: plugin and recorder are of different builds.
+    Version(u32),
+    /// The number of slots is too large.
+    Slots(u32),
+    /// The path is too long.
+    Path(u32),
     /// The log is not in the folder that is meant for it.
     Place(PathBuf),
     /// The log or the socket cannot be read.
@@ -43,7 +52,18 @@ pub enum Broken {
 impl fmt::Display for Broken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Hello(error) => write!(f, "{error}"),
+            Self::Silent(error) => write!(f, "the plugin's first words cannot be read: {error}"),
+            Self::Magic(word) => write!(f, "this is no plugin of tracewright: it begins with {word:#x}"),
+            Self::Version(version) => {
+                write!(
+                    f,
+                    "the plugin speaks version {version} of the protocol, not {PROTOCOL}: build it anew"
+                )
+            }
+            Self::Slots(slots) => {
+                write!(f, "the plugin's log has {slots} slots; 1 to {MOST_SLOTS} are possible")
+            }
+            Self::Path(len) => write!(f, "the path of the plugin's log has {len} bytes"),
             Self::Place(path) => {
                 write!(f, "the plugin's log is elsewhere than it was told: {}", path.display())
             }

@@ -87,7 +87,7 @@ impl Connection {
 
     /// Returns the header of the log. After [`finish`](Self::finish) or [`Step::Ended`] it shows how far a killed program came.
     pub fn header(&self) -> &Header {
-        self.slots.header()
+        &self.slots.header
     }
 
     /// Returns the process ID.
@@ -116,7 +116,7 @@ impl Connection {
         self.slots.read_header()?;
         self.define(&mut take)?;
         let mut left = Vec::new();
-        for slot in 0..self.slots.count() {
+        for slot in 0..self.slots.count {
             if let Some(head @ ChunkHeader { kind: ChunkKind::Thread(thread), .. }) = self.slots.head(slot)? {
                 left.push((thread, head.sequence, slot, head));
             }
@@ -154,10 +154,10 @@ impl Connection {
 
     /// Handles a finished chunk.
     fn chunk(&mut self, slot: u32, take: &mut impl FnMut(Piece<'_>)) -> Result<(), Broken> {
-        if slot >= self.slots.count() {
+        if slot >= self.slots.count {
             self.slots.grow()?;
         }
-        let head = if slot < self.slots.count() { self.slots.head(slot)? } else { None };
+        let head = if slot < self.slots.count { self.slots.head(slot)? } else { None };
         let Some(head) = head.filter(|head| head.state == ChunkState::Done) else {
             return Err(Broken::Slot(slot));
         };
@@ -243,7 +243,7 @@ impl Connection {
             Some(slot) => slot..slot + 1,
             None => {
                 self.slots.grow()?;
-                0..self.slots.count()
+                0..self.slots.count
             }
         };
         for slot in slots {

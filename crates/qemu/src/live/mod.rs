@@ -14,5 +14,5 @@ mod tests;
 
 pub use self::broken::Broken;
 pub use self::connection::{Connection, Piece, Step};
-pub use self::protocol::{HELLO_MAGIC, Hello, MOST_PATH, MOST_SLOTS, NoHello, PROTOCOL, SLOTS, read_slot};
+pub use self::protocol::{Hello, MOST_SLOTS, SLOTS};
 pub use self::receiver::{Incoming, Receiver};

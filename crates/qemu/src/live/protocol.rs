@@ -7,21 +7,22 @@
 //! When the connection ends, unannounced contents of the slots are read as well, so that nothing is lost.
 
 use std::ffi::OsString;
-use std::fmt;
-use std::io::{self, Read};
+use std::io::Read;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
+use super::Broken;
+
 /// First word of [`Hello`].
-pub const HELLO_MAGIC: u32 = 0x7477_6c76;
+const HELLO_MAGIC: u32 = 0x7477_6c76;
 /// Protocol version.
-pub const PROTOCOL: u32 = 1;
+pub(super) const PROTOCOL: u32 = 1;
 /// Default number of slots of a log.
 pub const SLOTS: u32 = 64;
 /// Maximum number of slots of a log.
 pub const MOST_SLOTS: u32 = 1 << 12;
 /// Maximum length of a path in bytes: Linux's own limit.
-pub const MOST_PATH: u32 = 4096;
+const MOST_PATH: u32 = 4096;
 
 /// Greeting of the plugin: five words and a path, padded with zeros to whole words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,42 +35,6 @@ pub struct Hello {
     pub path: PathBuf,
 }
 
-/// Reason why a greeting is invalid.
-#[derive(Debug)]
-pub enum NoHello {
-    /// The connection ended, or could not be read.
-    Read(io::Error),
-    /// The first word is wrong.
-    Magic(u32),
-    /// The version is not known: plugin and recorder are of different builds.
-    Version(u32),
-    /// The number of slots is too large.
-    Slots(u32),
-    /// The path is too long.
-    Path(u32),
-}
-
-impl fmt::Display for NoHello {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Read(error) => write!(f, "the plugin's first words cannot be read: {error}"),
-            Self::Magic(word) => write!(f, "this is no plugin of tracewright: it begins with {word:#x}"),
-            Self::Version(version) => {
-                write!(
-                    f,
-                    "the plugin speaks version {version} of the protocol, not {PROTOCOL}: build it anew"
-                )
-            }
-            Self::Slots(slots) => {
-                write!(f, "the plugin's log has {slots} slots; 1 to {MOST_SLOTS} are possible")
-            }
-            Self::Path(len) => write!(f, "the path of the plugin's log has {len} bytes"),
-        }
-    }
-}
-
-impl std::error::Error for NoHello {}
-
 impl Hello {
     /// Encodes the greeting.
     pub fn to_bytes(&self) -> Vec<u8> {
@@ -81,51 +46,34 @@ impl Hello {
         bytes
     }
 
-    /// Reads a greeting. At most [`MOST_PATH`] bytes are kept, whatever comes.
+    /// Reads a greeting. At most `MOST_PATH` bytes are kept, whatever comes.
     ///
     /// # Errors
     /// Returns an error if something else comes.
-    pub fn read(from: &mut impl Read) -> Result<Self, NoHello> {
+    pub fn read(from: &mut impl Read) -> Result<Self, Broken> {
         let mut word = || {
             let mut bytes = [0; 4];
-            from.read_exact(&mut bytes).map(|()| u32::from_le_bytes(bytes)).map_err(NoHello::Read)
+            from.read_exact(&mut bytes).map(|()| u32::from_le_bytes(bytes)).map_err(Broken::Silent)
         };
         let magic = word()?;
         if magic != HELLO_MAGIC {
-            return Err(NoHello::Magic(magic));
+            return Err(Broken::Magic(magic));
         }
         let version = word()?;
         if version != PROTOCOL {
-            return Err(NoHello::Version(version));
+            return Err(Broken::Version(version));
         }
         let (pid, slots, len) = (word()?, word()?, word()?);
         if !(1..=MOST_SLOTS).contains(&slots) {
-            return Err(NoHello::Slots(slots));
+            return Err(Broken::Slots(slots));
         }
         if !(1..=MOST_PATH).contains(&len) {
-            return Err(NoHello::Path(len));
+            return Err(Broken::Path(len));
         }
         let mut path = vec![0; len.next_multiple_of(4) as usize];
-        from.read_exact(&mut path).map_err(NoHello::Read)?;
+        from.read_exact(&mut path).map_err(Broken::Silent)?;
         path.truncate(len as usize);
         Ok(Self { pid, slots, path: OsString::from_vec(path).into() })
-    }
-}
-
-/// Reads a slot number. Returns `None` if the connection has ended, even within a word.
-///
-/// # Errors
-/// Returns an error if the connection cannot be read.
-pub fn read_slot(from: &mut impl Read) -> io::Result<Option<u32>> {
-    let mut bytes = [0; 4];
-    match from.read_exact(&mut bytes) {
-        Ok(()) => Ok(Some(u32::from_le_bytes(bytes))),
-        Err(error)
-            if matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset) =>
-        {
-            Ok(None)
-        }
-        Err(error) => Err(error),
     }
 }
 
@@ -151,22 +99,15 @@ mod tests {
             bytes[4 * word..][..4].copy_from_slice(&value.to_le_bytes());
             Hello::read(&mut &bytes[..]).unwrap_err()
         };
-        assert!(matches!(with(0, 1), NoHello::Magic(1)));
-        assert!(matches!(with(1, 2), NoHello::Version(2)));
-        assert!(matches!(with(3, 0), NoHello::Slots(0)));
-        assert!(matches!(with(3, u32::MAX), NoHello::Slots(u32::MAX)));
-        assert!(matches!(with(4, 0), NoHello::Path(0)));
-        assert!(matches!(with(4, u32::MAX), NoHello::Path(u32::MAX)));
+        assert!(matches!(with(0, 1), Broken::Magic(1)));
+        assert!(matches!(with(1, 2), Broken::Version(2)));
+        assert!(matches!(with(3, 0), Broken::Slots(0)));
+        assert!(matches!(with(3, u32::MAX), Broken::Slots(u32::MAX)));
+        assert!(matches!(with(4, 0), Broken::Path(0)));
+        assert!(matches!(with(4, u32::MAX), Broken::Path(u32::MAX)));
         let bytes = hello().to_bytes();
         for len in 0..bytes.len() {
-            assert!(matches!(Hello::read(&mut &bytes[..len]), Err(NoHello::Read(_))));
+            assert!(matches!(Hello::read(&mut &bytes[..len]), Err(Broken::Silent(_))));
         }
-    }
-
-    #[test]
-    fn slots_are_read_up_to_the_end() {
-        let mut bytes = &[3, 0, 0, 0, 1, 0][..];
-        assert_eq!(read_slot(&mut bytes).unwrap(), Some(3));
-        assert_eq!(read_slot(&mut bytes).unwrap(), None);
     }
 }

@@ -81,7 +81,7 @@ impl Incoming {
     /// Returns an error if the peer is no plugin, or has no log.
     pub fn open(mut self) -> Result<Connection, Broken> {
         self.stream.set_read_timeout(Some(PATIENCE))?;
-        let hello = Hello::read(&mut self.stream).map_err(Broken::Hello)?;
+        let hello = Hello::read(&mut self.stream)?;
         if hello.path.parent() != Some(&self.folder) {
             return Err(Broken::Place(hello.path));
         }

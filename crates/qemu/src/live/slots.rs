@@ -13,8 +13,10 @@ use crate::format::{CHUNK_HEADER, ChunkHeader, HEADER_SIZE, Header};
 #[derive(Debug)]
 pub(super) struct Slots {
     file: File,
-    header: Header,
-    count: u32,
+    /// Header of the log.
+    pub header: Header,
+    /// Number of slots.
+    pub count: u32,
     zeros: Vec<u8>,
 }
 
@@ -32,22 +34,12 @@ impl Slots {
         Ok(slots)
     }
 
-    /// Returns the header of the log.
-    pub fn header(&self) -> &Header {
-        &self.header
-    }
-
     /// Reads the header again, which shows how far a killed program came.
     pub fn read_header(&mut self) -> Result<(), Broken> {
         let header = read_header(&self.file)?;
         // Everything else stays: changed sizes would be nonsense.
         self.header.checkpoints = header.checkpoints;
         Ok(())
-    }
-
-    /// Returns the number of slots.
-    pub fn count(&self) -> u32 {
-        self.count
     }
 
     /// Updates the number of slots, since a plugin whose threads have all of them open adds some.

@@ -1,7 +1,7 @@
 //! Tests in which a thread plays the plugin.
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -11,10 +11,9 @@ use std::time::Duration;
 
 use super::*;
 use crate::format::{
-    CHUNK_HEADER, COUNT_AT, ChunkHeader, ChunkKind, ChunkState, Counted, HEADER_SIZE, Header, Record, Target,
-    checksum,
+    CHUNK_HEADER, COUNT_AT, ChunkHeader, ChunkKind, ChunkState, HEADER_SIZE, Header, Record, Target,
 };
-use tracewright_testkit::Scratch;
+use tracewright_testkit::{Rng, Scratch};
 
 const CHUNK: usize = 4096;
 
@@ -35,17 +34,7 @@ impl Peer {
 
     fn with_path(receiver: &Receiver, slots: u32, path: PathBuf) -> Self {
         let file = File::options().read(true).write(true).create_new(true).open(&path).unwrap();
-        let header = Header {
-            target: Target::Aarch64,
-            chunk_size: CHUNK as u32,
-            has_accesses: false,
-            has_values: false,
-            pid: 5,
-            forked_from: 0,
-            api: 1,
-            time: 1,
-            checkpoints: 0,
-        };
+        let header = Header { chunk_size: CHUNK as u32, ..Header::new(Target::Aarch64) };
         file.write_all_at(&header.to_bytes(), 0).unwrap();
         file.set_len((HEADER_SIZE + CHUNK * slots as usize) as u64).unwrap();
         let mut stream = UnixStream::connect(receiver.socket()).unwrap();
@@ -57,17 +46,10 @@ impl Peer {
         self.file.write_all_at(bytes, (HEADER_SIZE + CHUNK * slot as usize + at) as u64).unwrap();
     }
 
-    fn head(&self, slot: u32, kind: ChunkKind, sequence: u32, state: ChunkState, bytes: &[u8]) {
-        let (len, checksum) = (bytes.len() as u32, checksum(bytes));
-        let counted = Counted::Unknown;
-        let head =
-            ChunkHeader { kind, state, counted, sequence, len, instructions: 0, begun: 0, done: 0, checksum };
-        self.put(slot, 0, &head.to_bytes());
-    }
-
     fn chunk(&self, slot: u32, kind: ChunkKind, sequence: u32, state: ChunkState, bytes: &[u8]) {
         self.put(slot, CHUNK_HEADER, bytes);
-        self.head(slot, kind, sequence, state, bytes);
+        let head = ChunkHeader { state, ..ChunkHeader::open(kind, sequence).finished(bytes, 0) };
+        self.put(slot, 0, &head.to_bytes());
     }
 
     fn done(&self, slot: u32, kind: ChunkKind, sequence: u32, bytes: &[u8]) {
@@ -83,7 +65,9 @@ impl Peer {
     }
 
     fn freed(&mut self) -> u32 {
-        let slot = read_slot(&mut self.stream).unwrap().unwrap();
+        let mut slot = [0; 4];
+        self.stream.read_exact(&mut slot).unwrap();
+        let slot = u32::from_le_bytes(slot);
         let mut bytes = [1; CHUNK];
         self.file.read_exact_at(&mut bytes, (HEADER_SIZE + CHUNK * slot as usize) as u64).unwrap();
         assert_eq!(bytes, [0; CHUNK], "slot {slot} was given back with something in it");
@@ -352,9 +336,9 @@ fn a_log_that_is_none_is_refused() {
     assert!(elsewhere.exists(), "what is elsewhere is not ours to remove");
     let mut stream = UnixStream::connect(receiver.socket()).unwrap();
     stream.write_all(&[0; 100]).unwrap();
-    assert!(matches!(receiver.accept().unwrap().unwrap().open(), Err(Broken::Hello(NoHello::Magic(0)))));
+    assert!(matches!(receiver.accept().unwrap().unwrap().open(), Err(Broken::Magic(0))));
     receiver.close().unwrap();
-    assert!(matches!(receiver.accept().unwrap().unwrap().open(), Err(Broken::Hello(NoHello::Read(_)))));
+    assert!(matches!(receiver.accept().unwrap().unwrap().open(), Err(Broken::Silent(_))));
 }
 
 /// A connected plugin is accepted even if nobody waits any longer.
@@ -368,7 +352,7 @@ fn nobody_is_forgotten_at_the_end() {
     let (pieces, ended) = all(&receiver);
     ended.unwrap();
     assert_eq!(pieces, ["T0.0 9"]);
-    assert!(matches!(receiver.accept().unwrap().unwrap().open(), Err(Broken::Hello(NoHello::Read(_)))));
+    assert!(matches!(receiver.accept().unwrap().unwrap().open(), Err(Broken::Silent(_))));
     assert!(receiver.accept().unwrap().is_none());
 }
 
@@ -431,13 +415,8 @@ fn places_that_do_not_serve_are_passed_over() {
 /// Any contents of slots, and any messages: no panic, and an end.
 #[test]
 fn any_bytes_are_survived() {
-    let mut state = 0x9e37_79b9_7f4a_7c15u64;
-    let mut random = move |below: u32| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 33) as u32 % below
-    };
+    let mut rng = Rng::new(7);
+    let mut random = |below: u32| rng.below(below.into()) as u32;
     for _ in 0..300 {
         let receiver = receiver();
         let mut peer = Peer::connect(&receiver, 3);

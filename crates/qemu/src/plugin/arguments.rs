@@ -1,10 +1,10 @@
-use std::fmt;
 use std::path::PathBuf;
 
+use crate::format::LogData;
 use crate::live::{MOST_SLOTS, SLOTS};
 
 /// Arguments of the plugin: `-plugin LIB,name=value,...`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arguments {
     /// File of the log.
     pub log: PathBuf,
@@ -13,7 +13,7 @@ pub struct Arguments {
     /// Number of chunks at once, if there is a recorder.
     pub slots: u32,
     /// Recorded part of memory accesses.
-    pub data: Data,
+    pub data: LogData,
     /// Number of instructions recorded of each thread.
     pub instructions: u64,
     /// Place where recording of all threads begins as soon as one gets there. If `None`, recording begins at the first
@@ -23,17 +23,6 @@ pub struct Arguments {
     pub stop: Option<Place>,
     /// Set if forked processes are recorded, too.
     pub follows_forks: bool,
-}
-
-/// Recorded part of memory accesses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Data {
-    /// Nothing.
-    None,
-    /// Addresses.
-    Addresses,
-    /// Addresses and values.
-    Values,
 }
 
 /// A place in the program.
@@ -46,62 +35,18 @@ pub enum Place {
 }
 
 /// Names of all arguments.
-pub const NAMES: [&str; 8] = ["log", "socket", "slots", "data", "instructions", "start", "stop", "forks"];
-
-/// Error of an argument.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BadArgument {
-    /// The name is not known.
-    Unknown(String),
-    /// The value is invalid.
-    Value {
-        /// Name of the argument.
-        name: &'static str,
-        /// Value as given.
-        value: String,
-        /// Description of valid values.
-        expected: &'static str,
-    },
-    /// `log` is missing.
-    NoLog,
-}
-
-impl fmt::Display for BadArgument {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unknown(name) => {
-                write!(f, "no argument is called `{name}`; there are: {}", NAMES.join(", "))
-            }
-            Self::Value { name, value, expected } => write!(f, "{name}={value}: must be {expected}"),
-            Self::NoLog => f.write_str("say where the log goes: log=FILE"),
-        }
-    }
-}
-
-impl std::error::Error for BadArgument {}
+const NAMES: [&str; 8] = ["log", "socket", "slots", "data", "instructions", "start", "stop", "forks"];
 
 impl Arguments {
-    /// Parses arguments of the form `name=value`.
-    ///
-    /// # Errors
-    /// Returns an error if a name is not known or a value is invalid.
-    pub fn parse<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Result<Self, BadArgument> {
-        let mut found = Self {
-            log: PathBuf::new(),
-            socket: None,
-            slots: SLOTS,
-            data: Data::None,
-            instructions: u64::MAX,
-            start: None,
-            stop: None,
-            follows_forks: false,
-        };
+    /// Parses arguments of the form `name=value`. The error is for people.
+    pub fn parse<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
+        let mut found = Self { slots: SLOTS, instructions: u64::MAX, ..Self::default() };
         for argument in arguments {
             let (given, value) = argument.split_once('=').unwrap_or((argument, ""));
             let Some(name) = NAMES.into_iter().find(|&name| name == given) else {
-                return Err(BadArgument::Unknown(given.to_owned()));
+                return Err(format!("no argument is called `{given}`; there are: {}", NAMES.join(", ")));
             };
-            let bad = |expected| BadArgument::Value { name, value: value.to_owned(), expected };
+            let bad = |expected: &str| format!("{name}={value}: must be {expected}");
             match name {
                 "log" if !value.is_empty() => found.log = value.into(),
                 "log" => return Err(bad("a file")),
@@ -109,22 +54,18 @@ impl Arguments {
                 "socket" => return Err(bad("where somebody listens")),
                 "slots" => {
                     let slots = value.parse().ok().filter(|slots| (4..=MOST_SLOTS).contains(slots));
-                    found.slots = slots.ok_or(bad("a number from 4 to 4096"))?;
+                    found.slots = slots.ok_or_else(|| bad("a number from 4 to 4096"))?;
                 }
                 "data" => {
-                    found.data = match value {
-                        "none" => Data::None,
-                        "addresses" => Data::Addresses,
-                        "values" => Data::Values,
-                        _ => return Err(bad("none, addresses or values")),
-                    }
+                    let data = LogData::ALL.into_iter().find(|data| data.name() == value);
+                    found.data = data.ok_or_else(|| bad("none, addresses or values"))?;
                 }
                 "instructions" => {
                     let count = value.parse().ok().filter(|&count| count > 0);
-                    found.instructions = count.ok_or(bad("a number, 1 or more"))?;
+                    found.instructions = count.ok_or_else(|| bad("a number, 1 or more"))?;
                 }
                 "start" | "stop" => {
-                    let place = Place::parse(value).ok_or(bad("an address (0x...) or a symbol"))?;
+                    let place = Place::parse(value).ok_or_else(|| bad("an address (0x...) or a symbol"))?;
                     *if name == "start" { &mut found.start } else { &mut found.stop } = Some(place);
                 }
                 _ => {
@@ -136,7 +77,10 @@ impl Arguments {
                 }
             }
         }
-        if found.log.as_os_str().is_empty() { Err(BadArgument::NoLog) } else { Ok(found) }
+        if found.log.as_os_str().is_empty() {
+            return Err("say where the log goes: log=FILE".into());
+        }
+        Ok(found)
     }
 }
 
@@ -162,12 +106,12 @@ mod tests {
         assert_eq!((found.log, found.instructions), (PathBuf::from("a.log"), 10));
         assert_eq!(found.start, Some(Place::Symbol("main".into())));
         assert_eq!(found.stop, Some(Place::Address(0x1234)));
-        assert_eq!((found.data, found.follows_forks), (Data::Values, true));
+        assert_eq!((found.data, found.follows_forks), (LogData::Values, true));
     }
 
     #[test]
     fn what_is_misspelt_is_named() {
-        let message = |given: &[&str]| Arguments::parse(given.iter().copied()).unwrap_err().to_string();
+        let message = |given: &[&str]| Arguments::parse(given.iter().copied()).unwrap_err();
         assert_eq!(message(&[]), "say where the log goes: log=FILE");
         assert!(message(&["lgo=x"]).starts_with("no argument is called `lgo`; there are: log, "));
         assert_eq!(message(&["log=x", "data=all"]), "data=all: must be none, addresses or values");

@@ -33,9 +33,6 @@ const ANONYMOUS: c_int = 0x20;
 static PAGE: AtomicPtr<u8> = AtomicPtr::new(null_mut());
 
 /// Maps the page to a log.
-///
-/// # Errors
-/// Returns an error if it cannot be mapped.
 pub fn of_log(log: &File) -> io::Result<()> {
     place(SHARED, log.as_raw_fd())
 }

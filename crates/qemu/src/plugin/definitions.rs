@@ -116,9 +116,7 @@ impl Definitions {
 
     /// Drops the chunk, which belongs to the parent after a fork.
     pub fn abandon(&mut self) {
-        if let Some(chunk) = self.chunk.take() {
-            chunk.forget();
-        }
+        self.chunk = None;
     }
 
     /// Writes everything again, to another log.

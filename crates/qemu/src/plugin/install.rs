@@ -5,13 +5,13 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use super::arguments::{Arguments, Data};
+use super::arguments::Arguments;
 use super::ffi::{Api, Counter, Id, Info, find, take_text};
 use super::state::{State, complain, set_thread, state, thread};
 use super::system_calls::{on_call, on_return};
 use super::thread::Thread;
 use super::translate::on_translated;
-use crate::format::{Record, Target};
+use crate::format::{LogData, Record, Target};
 
 /// Requested version of the interface. QEMU refuses a plugin whose version it does not have, so the version is set to
 /// what this QEMU supports when the plugin is loaded.
@@ -64,8 +64,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
 }
 
 fn install(id: Id, info: &Info, arguments: &[String]) -> Result<(), String> {
-    let arguments =
-        Arguments::parse(arguments.iter().map(String::as_str)).map_err(|error| error.to_string())?;
+    let arguments = Arguments::parse(arguments.iter().map(String::as_str))?;
     // SAFETY: QEMU's string ends with a zero.
     let name = unsafe { CStr::from_ptr(info.target_name) }.to_string_lossy();
     if info.system_emulation {
@@ -76,7 +75,7 @@ fn install(id: Id, info: &Info, arguments: &[String]) -> Result<(), String> {
         format!("programs for {name} are not recorded: only those for aarch64, arm and riscv64 are")
     })?;
     let api = Api::load();
-    if arguments.data == Data::Values && api.mem_get_value.is_none() {
+    if arguments.data == LogData::Values && api.mem_get_value.is_none() {
         return Err(
             "data=values: this QEMU does not tell values; version 9.2 and later do. data=addresses works"
                 .into(),

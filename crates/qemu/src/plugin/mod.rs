@@ -29,5 +29,3 @@ mod state;
 mod system_calls;
 mod thread;
 mod translate;
-
-pub use self::arguments::{Arguments, BadArgument, Data, NAMES};

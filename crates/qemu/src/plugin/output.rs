@@ -16,8 +16,7 @@ use memmap2::{MmapOptions, MmapRaw};
 use super::arguments::Arguments;
 use super::count_page;
 use crate::format::{
-    BEGAN_AT, CHUNK_COUNT_AT, CHUNK_HEADER, CHUNK_SIZE, ChunkHeader, ChunkKind, ChunkState, Counted,
-    HEADER_SIZE, Header, checksum,
+    BEGAN_AT, CHUNK_COUNT_AT, CHUNK_HEADER, CHUNK_SIZE, ChunkHeader, ChunkKind, Counted, HEADER_SIZE, Header,
 };
 use crate::live::{Hello, MOST_SLOTS};
 
@@ -88,9 +87,6 @@ impl Chunk {
             }
         }
     }
-
-    /// Drops the chunk unchanged: it now belongs to another process.
-    pub fn forget(self) {}
 }
 
 /// Source and destination of chunks.
@@ -116,10 +112,7 @@ enum To {
 }
 
 impl Output {
-    /// Creates the log.
-    ///
-    /// # Errors
-    /// Returns an error if the file cannot be written, or no recorder listens.
+    /// Creates the log. Fails if the file cannot be written, or no recorder listens.
     pub fn new(arguments: &Arguments, header: &Header, path: &Path) -> io::Result<Self> {
         let on = |path: &Path, error: io::Error| {
             io::Error::new(error.kind(), format!("{}: {error}", path.display()))
@@ -175,17 +168,8 @@ impl Output {
         let begun = inner.began.elapsed().as_nanos() as u64;
         match inner.to.place() {
             Ok(Some((memory, slot))) => {
-                let header = ChunkHeader {
-                    kind,
-                    state: ChunkState::Open,
-                    counted,
-                    sequence,
-                    len: 0,
-                    instructions,
-                    begun,
-                    done: 0,
-                    checksum: 0,
-                };
+                let header =
+                    ChunkHeader { counted, instructions, begun, ..ChunkHeader::open(kind, sequence) };
                 let chunk = Chunk { memory, slot, header, used: 0 };
                 chunk.write_header();
                 Some(chunk)
@@ -204,11 +188,9 @@ impl Output {
         // SAFETY: this thread has written as many bytes.
         let bytes =
             unsafe { std::slice::from_raw_parts(chunk.words().cast::<u8>().cast_const(), chunk.used) };
-        chunk.header.len = chunk.used as u32;
-        chunk.header.checksum = checksum(bytes);
+        let finished = chunk.header.finished(bytes, 0);
         let mut inner = self.lock();
-        chunk.header.state = ChunkState::Done;
-        chunk.header.done = inner.began.elapsed().as_nanos() as u64;
+        chunk.header = ChunkHeader { done: inner.began.elapsed().as_nanos() as u64, ..finished };
         chunk.write_header();
         if let To::Live(live) = &mut inner.to
             && let Err(error) = live.announce(chunk.slot)

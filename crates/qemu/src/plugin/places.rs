@@ -1,4 +1,4 @@
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::OnceLock;
 
 use tracewright_image::Image;
 
@@ -15,9 +15,9 @@ pub struct Places {
 #[derive(Debug)]
 pub struct Where {
     name: &'static str,
-    symbol: Option<String>,
-    is_known: AtomicBool,
-    address: AtomicU64,
+    /// Empty if the address was given.
+    symbol: String,
+    address: OnceLock<u64>,
 }
 
 impl Places {
@@ -30,44 +30,35 @@ impl Places {
     /// Searches a newly mapped file for the symbols.
     pub fn resolve(&self, image: &Image) {
         for place in self.start.iter().chain(&self.stop) {
-            if let Some(symbol) = &place.symbol
-                && !place.is_known.load(Ordering::Relaxed)
-                && let Some(range) = image.symbols().resolve(symbol)
+            if place.address.get().is_none()
+                && let Some(range) = image.symbols().resolve(&place.symbol)
             {
                 // The lowest bit only marks T32.
-                place.address.store(range.start & !1, Ordering::Relaxed);
-                place.is_known.store(true, Ordering::Release);
+                let _ = place.address.set(range.start & !1);
             }
         }
     }
 
     /// Iterates over the symbols that were never found.
     pub fn unresolved(&self) -> impl Iterator<Item = String> {
-        self.start.iter().chain(&self.stop).filter(|place| !place.is_known.load(Ordering::Relaxed)).map(
-            |place| {
-                let symbol = place.symbol.as_deref().unwrap_or_default();
-                format!("{}={symbol}: no program or library that ran has a symbol with this name", place.name)
-            },
-        )
+        let places = self.start.iter().chain(&self.stop).filter(|place| place.address.get().is_none());
+        places.map(|Where { name, symbol, .. }| {
+            format!("{name}={symbol}: no program or library that ran has a symbol with this name")
+        })
     }
 }
 
 impl Where {
     fn new(name: &'static str, place: &Place) -> Self {
         let (address, symbol) = match place {
-            Place::Address(address) => (Some(*address), None),
-            Place::Symbol(symbol) => (None, Some(symbol.clone())),
+            Place::Address(address) => (OnceLock::from(*address), String::new()),
+            Place::Symbol(symbol) => (OnceLock::new(), symbol.clone()),
         };
-        Self {
-            name,
-            symbol,
-            is_known: AtomicBool::new(address.is_some()),
-            address: AtomicU64::new(address.unwrap_or_default()),
-        }
+        Self { name, symbol, address }
     }
 
     /// Returns whether the place has this address.
     pub fn is_at(&self, address: u64) -> bool {
-        self.is_known.load(Ordering::Acquire) && self.address.load(Ordering::Relaxed) == address
+        self.address.get() == Some(&address)
     }
 }

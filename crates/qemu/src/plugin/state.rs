@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use tracewright_core::text::Printable;
 
-use super::arguments::{Arguments, Data};
+use super::arguments::Arguments;
 use super::count_page;
 use super::definitions::Definitions;
 use super::ffi::{Api, Counter};
@@ -14,7 +14,7 @@ use super::maps::Maps;
 use super::output::Output;
 use super::places::Places;
 use super::thread::{IS_ON, Thread};
-use crate::format::{CHUNK_SIZE, Header, Record, Target};
+use crate::format::{Header, LogData, Record, Target};
 
 /// State of the plugin.
 #[derive(Debug)]
@@ -99,7 +99,7 @@ impl State {
     /// Returns whether values are recorded.
     #[inline]
     pub fn has_values(&self) -> bool {
-        self.arguments.data == Data::Values
+        self.arguments.data == LogData::Values
     }
 
     /// Locks the definitions, which also orders what is written to them.
@@ -203,15 +203,5 @@ pub fn thread(vcpu: u32) -> Option<&'static mut Thread> {
 
 fn header(arguments: &Arguments, target: Target, api: u32, pid: u32, forked_from: u32) -> Header {
     let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
-    Header {
-        target,
-        chunk_size: CHUNK_SIZE as u32,
-        has_accesses: arguments.data != Data::None,
-        has_values: arguments.data == Data::Values,
-        pid,
-        forked_from,
-        api,
-        time,
-        checkpoints: 0,
-    }
+    Header { data: arguments.data, pid, forked_from, api, time, ..Header::new(target) }
 }

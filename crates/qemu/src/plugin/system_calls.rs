@@ -64,7 +64,7 @@ pub extern "C" fn on_call(
     }
     match Call::of(state.target, number) {
         Some(Call::Clone) => clone(state, vcpu, first),
-        Some(Call::Clone3) => clone(state, vcpu, state.guest_long(first).unwrap_or(CLONE_VM)),
+        Some(Call::Clone3) => clone(state, vcpu, state.guest(first).map_or(CLONE_VM, u64::from_le_bytes)),
         Some(Call::Exec) => {
             if let Some(thread) = thread(vcpu) {
                 thread.exec();
@@ -72,10 +72,9 @@ pub extern "C" fn on_call(
         }
         Some(Call::SetHandler) => {
             // The handler is the first field of what the second argument points to.
-            let handler = if state.target == Target::Arm {
-                state.guest_word(second).map(u64::from)
-            } else {
-                state.guest_long(second)
+            let handler = match state.target {
+                Target::Arm => state.guest(second).map(|word| u32::from_le_bytes(word).into()),
+                _ => state.guest(second).map(u64::from_le_bytes),
             };
             if let (Some(address), true) = (handler, second != 0) {
                 let handler = Record::Handler {
@@ -131,17 +130,8 @@ fn is_process(id: i64) -> bool {
 }
 
 impl State {
-    /// Reads eight bytes of the program's memory.
-    fn guest_long(&self, address: u64) -> Option<u64> {
-        self.guest_bytes(address).map(u64::from_le_bytes)
-    }
-
-    /// Reads four bytes of the program's memory.
-    fn guest_word(&self, address: u64) -> Option<u32> {
-        self.guest_bytes(address).map(u32::from_le_bytes)
-    }
-
-    fn guest_bytes<const N: usize>(&self, address: u64) -> Option<[u8; N]> {
+    /// Reads the program's memory.
+    fn guest<const N: usize>(&self, address: u64) -> Option<[u8; N]> {
         let base = self.guest_base.load(Ordering::Relaxed);
         let mut bytes = [0; N];
         // By way of a file, since the address may be wrong.

@@ -469,9 +469,7 @@ impl Thread {
 
     /// Drops what belongs to another process.
     pub fn abandon(&mut self) {
-        if let Some(chunk) = self.chunk.take() {
-            chunk.forget();
-        }
+        self.chunk = None;
         self.tell_nowhere();
         self.phase = Phase::Ended;
         self.ready = 0;

@@ -7,13 +7,12 @@ use std::sync::atomic::Ordering;
 use tracewright_core::Isa;
 use tracewright_isa::{may_access, t32};
 
-use super::arguments::Data;
 use super::callbacks::{on_access, on_checkpoint, on_last_access, on_start, on_stop, on_translation};
 use super::count_page;
 use super::ffi::{ADD, Api, Handle, Id, NO_ACCESSES, NO_REGISTERS, READS_AND_WRITES, take_text};
 use super::instruction_set::instruction_set;
 use super::state::{State, state};
-use crate::format::{LAST_ACCESS, MOST_CODE, Record, TranslationRecord};
+use crate::format::{LAST_ACCESS, LogData, MOST_CODE, Record, TranslationRecord};
 
 /// Called when QEMU has translated code.
 pub extern "C" fn on_translated(_: Id, tb: Handle) {
@@ -122,7 +121,7 @@ fn instrument(state: &State, tb: Handle, code: &Code, number: u32, accesses: &[u
                 count_checkpoint(state, code.handles[index + 1]);
             }
         }
-        let is_data = state.arguments.data != Data::None;
+        let is_data = state.arguments.data != LogData::Nothing;
         for (index, &insn) in code.handles.iter().enumerate() {
             let is_counted = accesses.last().is_some_and(|&at| usize::from(at) == last) && index == last;
             let index = std::ptr::without_provenance_mut(index);

@@ -1,7 +1,9 @@
 //! Instructions of the log, and runs of them.
 
-use tracewright_core::{Block, Class, Ended, Flow, Isa};
+use tracewright_core::{Block, Ended, Flow, Isa};
 use tracewright_isa::{Instruction, ItState, a32, a64, riscv, t32};
+
+use super::trapping::{is_riscv, xlen};
 
 /// Consecutive instructions of which only the last may end a block, with details of that one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,11 +51,10 @@ impl Run {
     /// Returns the target of the jump `next` if the last instruction determines it (RISC-V).
     fn paired(&self, next: &Self) -> Option<u64> {
         let isa = next.block.isa;
-        let xlen = match isa {
-            Isa::Rv32 => riscv::Xlen::Rv32,
-            Isa::Rv64 => riscv::Xlen::Rv64,
-            Isa::A64 | Isa::A32 | Isa::T32 => return None,
-        };
+        if !is_riscv(isa) {
+            return None;
+        }
+        let xlen = xlen(isa);
         let (first, second) = (riscv::decode(xlen, self.bits), riscv::decode(xlen, next.bits));
         let target = riscv::sequentially_inferable(&first, self.block.last(), &second)?;
         Some(wrapped(isa, target))
@@ -76,11 +77,9 @@ pub(super) fn decode(isa: Isa, address: u64, bits: u32, it: &mut ItState) -> Ins
         Isa::A32 => a32::decode(address, bits),
         Isa::T32 => t32::decode(address, if bits > 0xffff { bits } else { bits << 16 }, it),
         Isa::Rv32 | Isa::Rv64 => {
-            let xlen = if isa == Isa::Rv32 { riscv::Xlen::Rv32 } else { riscv::Xlen::Rv64 };
-            let found = riscv::decode(xlen, bits);
-            let class: Class = found.class();
+            let found = riscv::decode(xlen(isa), bits);
             let target = wrapped(isa, found.target(address));
-            Instruction { len: found.len, class, target, target_isa: isa }
+            Instruction { len: found.len, class: found.class(), target, target_isa: isa }
         }
     }
 }
@@ -98,23 +97,16 @@ pub(super) fn bits(isa: Isa, code: &[u8]) -> Option<(u32, usize)> {
 
 /// Returns the bytes of an instruction.
 pub(super) fn bytes(isa: Isa, bits: u32) -> ([u8; 4], usize) {
-    match isa {
-        Isa::T32 if bits > 0xffff => (bits.rotate_left(16).to_le_bytes(), 4),
-        Isa::T32 => (bits.to_le_bytes(), 2),
-        _ => (bits.to_le_bytes(), len_of(isa, bits).into()),
-    }
+    let halves_swapped = isa == Isa::T32 && bits > 0xffff;
+    let bytes = if halves_swapped { bits.rotate_left(16) } else { bits };
+    (bytes.to_le_bytes(), len_of(isa, bits).into())
 }
 
 /// Returns the length of an instruction.
 pub(super) fn len_of(isa: Isa, bits: u32) -> u8 {
     match isa {
-        Isa::T32 => {
-            if bits > 0xffff {
-                4
-            } else {
-                2
-            }
-        }
+        Isa::T32 if bits > 0xffff => 4,
+        Isa::T32 => 2,
         _ => len(isa, bits as u16),
     }
 }

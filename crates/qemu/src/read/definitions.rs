@@ -6,7 +6,7 @@ use tracewright_isa::ItState;
 use super::code::{self, Run};
 use super::damage::{Damage, DamageKind};
 use super::trapping::Trapping;
-use crate::format::{Header, MapRecord, Record, TranslationRecord};
+use crate::format::{MapRecord, Record, TranslationRecord};
 
 /// Contents of the chunks of definitions: code, mappings, threads.
 ///
@@ -19,7 +19,8 @@ pub struct Definitions {
     /// Runs of all translations.
     runs: Vec<Run>,
     maps: Vec<Map>,
-    threads: Vec<ThreadId>,
+    /// Index and Linux's ID of each thread.
+    threads: Vec<(u32, u32)>,
     handlers: HashSet<u64>,
     notes: Vec<String>,
     command: Vec<String>,
@@ -62,21 +63,7 @@ pub struct Map {
     pub build_id: Vec<u8>,
 }
 
-/// A thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ThreadId {
-    /// Index in the log.
-    pub index: u32,
-    /// Linux's thread ID.
-    pub tid: u32,
-}
-
 impl Definitions {
-    /// Creates empty definitions.
-    pub fn new(_header: &Header) -> Self {
-        Self::default()
-    }
-
     /// Takes the complete records at the start of `bytes`, which are the contents of a chunk. Returns their length in
     /// bytes. If more is written later, call it again with what follows them.
     ///
@@ -99,7 +86,7 @@ impl Definitions {
             Record::Map(MapRecord { start, end, offset, path, build_id }) => {
                 self.maps.push(Map { start, end, offset, path: path.into(), build_id: build_id.into() });
             }
-            Record::Thread { index, tid } => self.threads.push(ThreadId { index, tid }),
+            Record::Thread { index, tid } => self.threads.push((index, tid)),
             Record::Handler { address, .. } => {
                 // SIG_DFL and SIG_IGN are no handlers. Bit 0 marks T32 and is no part of the address.
                 if address > 1 {
@@ -211,14 +198,9 @@ impl Definitions {
         &self.maps
     }
 
-    /// Returns the threads in order of their start.
-    pub fn threads(&self) -> &[ThreadId] {
-        &self.threads
-    }
-
     /// Returns Linux's thread ID of the thread with this index.
     pub fn tid(&self, index: u32) -> Option<u32> {
-        self.threads.iter().find(|thread| thread.index == index).map(|thread| thread.tid)
+        self.threads.iter().find(|thread| thread.0 == index).map(|thread| thread.1)
     }
 
     /// Returns whether a signal handler is, or was, at this address.

@@ -69,7 +69,7 @@ impl<R: Read + Seek> Log<R> {
         let mut log = Self {
             file,
             header,
-            definitions: Definitions::new(&header),
+            definitions: Definitions::default(),
             threads: BTreeMap::new(),
             damage: None,
             buffer: Vec::new(),

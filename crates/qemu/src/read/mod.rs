@@ -17,7 +17,7 @@
 //! * At the very end of a truncated log ([`Thread::off`] is `None`), the last translation is left out: it began, but it is not
 //!   known how far it came.
 //!
-//! If the log has addresses without values (`Header::has_values`), values of accesses are 0.
+//! If the log has addresses without values ([`LogData`](crate::format::LogData)), values of accesses are 0.
 
 mod code;
 mod damage;
@@ -29,6 +29,6 @@ mod thread;
 mod trapping;
 
 pub use self::damage::{Damage, DamageKind, Error};
-pub use self::definitions::{Definitions, Map, ThreadId, Translation};
+pub use self::definitions::{Definitions, Map, Translation};
 pub use self::log::{Log, Totals};
 pub use self::thread::Thread;

@@ -6,12 +6,12 @@ use super::code::Run;
 use super::damage::{Damage, DamageKind};
 use super::definitions::Definitions;
 use super::node::Node;
-use crate::format::{Guess, Header, Off, Word, retired};
+use crate::format::{Guess, Header, LogData, Off, Word, retired};
 
 /// Decoder of a thread's words.
 ///
 /// Memory is proportional to the translations that it ran, plus four bytes for each that is defined.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Thread {
     index: u32,
     has_values: bool,
@@ -66,27 +66,7 @@ const MOST_VALUE_SHIFT: u32 = 4;
 impl Thread {
     /// Creates a decoder of the thread with this index in the log.
     pub fn new(index: u32, header: &Header) -> Self {
-        Self {
-            index,
-            has_values: header.has_values,
-            nodes: Vec::new(),
-            of_translation: Vec::new(),
-            now: None,
-            is_plain: false,
-            from: 0,
-            left: None,
-            signal: false,
-            before: None,
-            it: ItState::default(),
-            accesses: Vec::new(),
-            is_apart: false,
-            next_from: None,
-            gap: false,
-            is_started: false,
-            off: None,
-            instructions: 0,
-            damage: None,
-        }
+        Self { index, has_values: header.data == LogData::Values, ..Self::default() }
     }
 
     /// Takes all words of a chunk, which are its bytes after the header, and passes what ran to `sink`. The last

@@ -108,7 +108,7 @@ pub(super) const fn is_riscv(isa: Isa) -> bool {
     matches!(isa, Isa::Rv32 | Isa::Rv64)
 }
 
-const fn xlen(isa: Isa) -> Xlen {
+pub(super) const fn xlen(isa: Isa) -> Xlen {
     match isa {
         Isa::Rv32 => Xlen::Rv32,
         _ => Xlen::Rv64,

@@ -118,7 +118,7 @@ fn check(seed: u64, run: &Run, asked: &Asked, steps: &[Step], can_tell: &[bool])
     let mut events = Events::new();
     asked.events.iter().for_each(|(event, at)| events.add(*event, Moment::Instruction(*at)));
     asked.cycle_events.iter().for_each(|(event, at)| events.add(*event, Moment::Cycle(*at)));
-    let mut folder = Folder::create(&scratch.0, &run.settings, "controlled").unwrap();
+    let mut folder = Folder::create(scratch.path(), &run.settings, "controlled").unwrap();
     let tracer = folder.thread(0, FIRST_TID).unwrap();
     let mut sink = Controlled::new(Control::new(plan), tracer).with_events(events);
     tell(&run.program, &run.threads[0], &mut sink);
@@ -136,7 +136,7 @@ fn check(seed: u64, run: &Run, asked: &Asked, steps: &[Step], can_tell: &[bool])
         })
         .collect();
     let mut found = Vec::new();
-    for element in decoded(&scratch.0, 0).0 {
+    for element in decoded(scratch.path(), 0).0 {
         match element {
             Element::Block(block) => {
                 found.extend(addresses(&run.program, &block).into_iter().map(Item::Retired));

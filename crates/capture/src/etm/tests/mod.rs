@@ -7,7 +7,7 @@ mod sample;
 mod walk;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use tracewright_core::{Block, Class, Element, Ended, Exception, Flow, GapReason, Isa};
@@ -15,28 +15,13 @@ use tracewright_etm::decode::{Decoder, Feed, Options};
 use tracewright_etm::packet::Parser;
 use tracewright_frames::{Deframer, Demux, Format};
 use tracewright_input::{Capture, Process, Protocol};
-use tracewright_testkit::{Rng, lister, skip};
+use tracewright_testkit::{Rng, Scratch, lister, skip};
 
 use self::program::Program;
 use self::walk::{Event, Happenings, walk};
-use super::folder::Traced;
 use super::tracer::LeftOut;
 use super::{Folder, Settings};
-
-/// A temporary folder, removed at the end.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        Self(std::env::temp_dir().join(format!("tracewright-etm-{}-{name}", std::process::id())))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
+use crate::protocol::Traced;
 
 /// Threads of a program.
 struct Run {
@@ -69,7 +54,7 @@ impl Run {
     }
 
     /// Traces all threads in turns.
-    fn write(&self, rng: &mut Rng, dir: &Path) -> Traced {
+    fn write(&self, rng: &mut Rng, dir: &Path) -> (Traced, LeftOut) {
         let mut folder = Folder::create(dir, &self.settings, "random; \"threads\"").unwrap();
         let mut tracers: Vec<_> = (0..)
             .zip(&self.threads)
@@ -198,10 +183,10 @@ fn decoding_gives_back_what_threads_did() {
         let mut rng = Rng::new(seed);
         let run = Run::random(&mut rng, seed % 2 == 0);
         let scratch = Scratch::new("decoding");
-        let traced = run.write(&mut rng, &scratch.0);
+        let (traced, left_out) = run.write(&mut rng, scratch.path());
         let mut instructions = 0;
         for (thread, events) in run.threads.iter().enumerate() {
-            let (told, same_context) = decoded(&scratch.0, thread);
+            let (told, same_context) = decoded(scratch.path(), thread);
             assert_same(
                 &told,
                 &expected(events),
@@ -212,9 +197,9 @@ fn decoding_gives_back_what_threads_did() {
         }
         let undecided = |event: &&Event| matches!(event, Event::Undecided(..));
         let branches = run.threads.iter().flatten().filter(undecided).count() as u64;
-        let Traced { threads, instructions: counted, not_traced, left_out, .. } = traced;
-        assert_eq!((threads, counted, not_traced), (run.threads.len(), instructions, 0));
-        assert_eq!(left_out, LeftOut { branches, nonsense: 0 });
+        assert_eq!(Capture::open(scratch.path()).unwrap().sources.len(), run.threads.len());
+        assert_eq!(traced.instructions, Some(instructions));
+        assert_eq!(left_out, LeftOut { branches, nonsense: 0, instructions: 0 });
     }
 }
 
@@ -255,25 +240,27 @@ fn comparable(element: Element) -> Element {
     }
 }
 
+const NO_LISTER: &str = "trc_pkt_lister (libopencsd-bin) is not installed";
+
+/// What OpenCSD's lister prints, if there is one.
+fn listed(dir: &Path, options: &[&str]) -> Option<String> {
+    let mut lister = Command::new("trc_pkt_lister");
+    let lister = lister.args(["-ss_dir", dir.to_str().unwrap(), "-logstdout"]).args(options);
+    let listed = lister.current_dir(dir).output().ok()?;
+    Some(String::from_utf8_lossy(&listed.stdout).into_owned())
+}
+
 #[test]
 fn opencsd_tells_what_threads_did() {
     for seed in seeds(40) {
         let mut rng = Rng::new(seed);
         let run = Run::random(&mut rng, seed % 2 == 0);
         let scratch = Scratch::new("opencsd");
-        run.write(&mut rng, &scratch.0);
-        let Ok(listed) = Command::new("trc_pkt_lister")
-            .args(["-ss_dir", scratch.0.to_str().unwrap(), "-decode_only", "-logstdout"])
-            .current_dir(&scratch.0)
-            .output()
-        else {
-            return skip(
-                "opencsd_tells_what_threads_did",
-                "trc_pkt_lister (libopencsd-bin) is not installed",
-            );
+        run.write(&mut rng, scratch.path());
+        let Some(text) = listed(scratch.path(), &["-decode_only"]) else {
+            return skip("opencsd_tells_what_threads_did", NO_LISTER);
         };
-        let text = String::from_utf8_lossy(&listed.stdout);
-        let capture = Capture::open(&scratch.0).unwrap();
+        let capture = Capture::open(scratch.path()).unwrap();
         for (thread, events) in run.threads.iter().enumerate() {
             let id = capture.sources[thread].id().unwrap();
             let told = lister::elements(&text, id.get()).unwrap();
@@ -299,16 +286,16 @@ fn threads_without_trace_id_are_counted() {
     let threads = (0..113).map(|_| walk(&mut rng, &program, happenings, 10)).collect();
     let run = Run { program, settings: Settings::new(Isa::A64), threads };
     let scratch = Scratch::new("many");
-    let traced = run.write(&mut rng, &scratch.0);
+    let (traced, left_out) = run.write(&mut rng, scratch.path());
     let count = |events: &Vec<Event>| events.iter().map(Event::instructions).sum::<u64>();
     let all: u64 = run.threads.iter().map(count).sum();
     let not_traced: u64 = run.threads[111..].iter().map(count).sum();
     assert!(not_traced > 0);
-    assert_eq!((traced.threads, traced.instructions, traced.not_traced), (111, all - not_traced, not_traced));
+    assert_eq!((traced.instructions, left_out.instructions), (Some(all - not_traced), not_traced));
     for thread in [0, 95, 96, 110] {
-        assert_same(&decoded(&scratch.0, thread).0, &expected(&run.threads[thread]), "many threads");
+        assert_same(&decoded(scratch.path(), thread).0, &expected(&run.threads[thread]), "many threads");
     }
-    assert_eq!(Capture::open(&scratch.0).unwrap().sources.len(), 111);
+    assert_eq!(Capture::open(scratch.path()).unwrap().sources.len(), 111);
 }
 
 #[test]
@@ -319,7 +306,7 @@ fn times_are_told_between_branches() {
     let events = walk(&mut rng, &program, happenings, 500);
     let settings = Settings { timestamps: true, ..Settings::new(Isa::A64) };
     let scratch = Scratch::new("times");
-    let mut folder = Folder::create(&scratch.0, &settings, "").unwrap();
+    let mut folder = Folder::create(scratch.path(), &settings, "").unwrap();
     let mut tracer = folder.thread(0, FIRST_TID).unwrap();
     for (number, event) in (0..).zip(&events) {
         if number % 100 == 0 {
@@ -330,7 +317,7 @@ fn times_are_told_between_branches() {
     folder
         .finish(vec![tracer], Process::default(), [(program.address, &program.bytes[..])], &mut Vec::new())
         .unwrap();
-    let (told, _) = decoded(&scratch.0, 0);
+    let (told, _) = decoded(scratch.path(), 0);
     let times: Vec<_> = told
         .iter()
         .filter_map(
@@ -370,9 +357,9 @@ fn nonsense_is_left_out() {
         }
         let run = Run { threads: vec![events], ..run };
         let scratch = Scratch::new("nonsense");
-        let traced = run.write(&mut rng, &scratch.0);
-        assert_eq!(traced.left_out.nonsense, nonsense, "seed {seed}");
-        let (told, _) = decoded(&scratch.0, 0);
+        let (_, left_out) = run.write(&mut rng, scratch.path());
+        assert_eq!(left_out.nonsense, nonsense, "seed {seed}");
+        let (told, _) = decoded(scratch.path(), 0);
         assert_same(&told, &expected(&expected_events), &format!("seed {seed}, {:?}", run.settings));
     }
 }

@@ -67,6 +67,6 @@ fn the_sample_is_what_tracers_write() {
         write(&committed);
     }
     let scratch = Scratch::new("sample");
-    write(&scratch.0);
-    assert_eq!(files(&committed), files(&scratch.0), "samples/threads is out of date: run with BLESS=1");
+    write(scratch.path());
+    assert_eq!(files(&committed), files(scratch.path()), "samples/threads is out of date: run with BLESS=1");
 }

@@ -18,21 +18,19 @@ use tracewright_etrace::packet::{Packet, Trap};
 pub use self::spec::{DeltaSettings, HELP, config, of_log};
 
 use self::port::Port;
-use super::Settings;
+use super::{Gather, Settings};
 use crate::port::Report;
 
 /// Bits that a buffer must hold so that a port can begin anew after a loss, and pass a packet: those of the longest sync (30 bytes of numbers),
 /// and of the packet before it that tells of the loss.
 pub const LEAST: u64 = 8 * (AROUND as u64 + 5 + 5 + 30 + AROUND as u64);
 
-/// Bytes that are gathered before they are written.
-const GATHER: usize = 1 << 16;
-
 /// Encodes in which cycles instructions retire, and writes it.
 pub(crate) struct Delta<W> {
     encoder: Encoder,
     out: Outlet<W>,
-    is_gapless: bool,
+    /// As [`DeltaSettings`] have it.
+    pub is_gapless: bool,
     /// Cycles of the block to come.
     cycles: Vec<u64>,
     waiting: Waiting,
@@ -72,10 +70,7 @@ pub struct DeltaTraced {
 /// Where packets go.
 struct Outlet<W> {
     port: Option<Box<Port>>,
-    bytes: Vec<u8>,
-    to: W,
-    written: u64,
-    failed: io::Result<()>,
+    to: Gather<W>,
 }
 
 /// Returns whether E-Trace synchronises with an instruction, of which this packet has the address.
@@ -105,14 +100,9 @@ impl<W: Write> Delta<W> {
         // The settings were checked.
         let encoder = Encoder::new(config, packing(settings)).ok()?;
         let port = settings.port.map(|asked| Box::new(Port::new(asked, &encoder)));
-        let out = Outlet { port, bytes: Vec::with_capacity(2 * GATHER), to, written: 0, failed: Ok(()) };
+        let out = Outlet { port, to: Gather::new(to) };
         let (cycles, waiting) = (Vec::new(), Waiting::default());
         Some(Self { encoder, out, is_gapless, cycles, waiting, untimed: 0, refused: None })
-    }
-
-    /// Returns whether all that retires is told, also where something does not follow: it is another thread's then.
-    pub fn is_gapless(&self) -> bool {
-        self.is_gapless
     }
 
     /// Cycles that the hart waited for the port of the delta trace.
@@ -179,7 +169,7 @@ impl<W: Write> Delta<W> {
 
     /// Writes what was gathered.
     pub fn write(&mut self) {
-        self.out.write();
+        self.out.to.write();
     }
 
     /// Ends the trace, of which all blocks were settled. Returns the writer and the totals.
@@ -187,36 +177,33 @@ impl<W: Write> Delta<W> {
         // Of a whole run this says its last cycle.
         let last = self.encoder.cycle().saturating_sub(1);
         self.off();
-        let Outlet { port, bytes, .. } = &mut self.out;
+        let Outlet { port, mut to } = self.out;
         let instructions = self.encoder.retired();
-        let port = port.as_mut().map(|port| {
-            port.finish(bytes);
+        let port = port.map(|mut port| {
+            port.finish(&mut to.bytes);
             port.report(instructions, last)
         });
-        self.out.write();
+        to.write();
         let traced = DeltaTraced {
             config: *self.encoder.config(),
-            bytes: self.out.written,
-            kept: self.out.written,
+            bytes: to.written,
+            kept: to.written,
             instructions,
             untimed: self.untimed,
             refused: self.refused,
             port,
         };
-        let Outlet { failed, mut to, .. } = self.out;
-        (failed.and_then(|()| to.flush()).map(|()| to), traced)
+        (to.finish(), traced)
     }
 }
 
 impl<W: Write> Out for Outlet<W> {
     fn packet(&mut self, cycle: u64, bytes: &[u8]) {
         match &mut self.port {
-            None => self.bytes.extend_from_slice(bytes),
-            Some(port) => port.packet(cycle, bytes, &mut self.bytes),
+            None => self.to.bytes.extend_from_slice(bytes),
+            Some(port) => port.packet(cycle, bytes, &mut self.to.bytes),
         }
-        if self.bytes.len() >= GATHER {
-            self.write();
-        }
+        self.to.check();
     }
 }
 
@@ -226,16 +213,6 @@ impl<W: Write> Outlet<W> {
         if let Some(port) = &mut self.port {
             port.after();
         }
-    }
-
-    #[cold]
-    fn write(&mut self) {
-        self.written += self.bytes.len() as u64;
-        // After an error nothing is written: a hole would be read as something else.
-        if self.failed.is_ok() {
-            self.failed = self.to.write_all(&self.bytes);
-        }
-        self.bytes.clear();
     }
 }
 

@@ -122,14 +122,8 @@ impl Port {
         let Stats { packets, bits, .. } = *limited.at.stats();
         let (all, passed) = ((self.sizing.packets, self.sizing.bits), (packets, bits));
         if limited.was_lost || limited.at.is_lost() {
-            // Where tracing goes on, what is made anew is of what follows.
-            let made = if limited.was_lost { limited.passed } else { passed };
-            let lost =
-                |all: u64, before: u64, made: u64, passed: u64| (all - before).saturating_sub(made - passed);
-            limited.gaps.lose(
-                lost(all.0, limited.all.0, made.0, limited.passed.0),
-                lost(all.1, limited.all.1, made.1, limited.passed.1),
-            );
+            let since = |now: (u64, u64), before: (u64, u64)| (now.0 - before.0, now.1 - before.1);
+            limited.gaps.lose(since(all, limited.all), since(passed, limited.passed), limited.was_lost);
         }
         (limited.all, limited.passed) = (all, passed);
         limited.was_lost = limited.at.is_lost();

@@ -3,16 +3,17 @@
 use tracewright_core::Block;
 use tracewright_core::port::{Port, Rate, WhenFull};
 use tracewright_delta::{Config, Cycles, Decoder, Item, Stamp, Why};
-use tracewright_etrace::ingress::CType;
 use tracewright_etrace::packet::Packet;
 use tracewright_etrace::stream::{Content, Message, Parser};
-use tracewright_hart::{HartSink, Privilege, Trap};
+use tracewright_hart::HartSink;
 use tracewright_testkit::Rng;
-use tracewright_testkit::riscv::walk::{self, Event, Happenings, Program, Walk};
+use tracewright_testkit::riscv::walk::{Event, Program, Walk};
 
 use super::{DeltaSettings, DeltaTraced, synchronises};
-use crate::etrace::{Finished, Settings, Traced, Tracer, WithoutCode};
+use crate::etrace::tests::{happenings, options, tell};
+use crate::etrace::{Asking, Finished, Settings, Tracer, WithoutCode};
 use crate::port::PortRequest;
+use crate::protocol::Traced;
 
 /// An execution, and how it is traced.
 struct Case {
@@ -46,27 +47,13 @@ impl Case {
     fn random(seed: u64) -> Self {
         let mut rng = Rng::new(seed);
         let program = Program::generate(&mut rng);
-        let mut options: Vec<String> = Vec::new();
-        for choice in OPTIONS {
-            if rng.one_in(2) {
-                options.push((*rng.pick(choice)).into());
-            }
-        }
+        let options = options(&mut rng, OPTIONS);
         let width = 1 + rng.below(4) as u8;
         let exact = if width == 1 && rng.one_in(2) { Config::ac() } else { Config::de(width) };
         let config = if rng.one_in(3) { Config::abc(width).amortising(rng.below(3) as u32) } else { exact };
         let delta = Some(DeltaSettings { config, is_gapless: true });
         let mut settings = Settings::new(program.isa).with_delta(delta).with(&options).unwrap();
-        let switches = if rng.one_in(3) { 200 } else { 0 };
-        settings.ctype = if switches > 0 { CType::Discontinuity } else { CType::Precise };
-        let happenings = Happenings {
-            interrupts: *rng.pick(&[0, 50, 300]),
-            faults: *rng.pick(&[0, 50, 300]),
-            wrong_returns: *rng.pick(&[0, 40]),
-            contexts: if switches > 0 { 0 } else { *rng.pick(&[0, 50]) },
-            switches,
-            has_vectors: false,
-        };
+        let happenings = happenings(&mut rng, &mut settings);
         let (mut events, mut instructions) = (Vec::new(), 0);
         let (mut cycle, mut room) = (0, 0);
         Walk::new(&program, Rng::new(seed ^ 0x5555)).with(happenings).run(3_000, &mut |event| {
@@ -95,23 +82,17 @@ impl Case {
 
     /// Traces the instructions for which that is so: others are left out, as trace control does.
     fn trace(&self, settings: &Settings, mut is_traced: impl FnMut(&Block) -> bool) -> Written {
-        let mut tracer = WithoutCode(Tracer::new(settings, Vec::new()).with_delta(settings, Vec::new()));
+        let mut tracer = tracer(settings);
         for (cycles, event) in &self.events {
             match event {
-                Event::Block(block) if is_traced(block) => {
-                    tracer.cycles(cycles);
-                    tracer.block(block);
+                Event::Block(block) if !is_traced(block) => {
+                    tracer.lost();
+                    continue;
                 }
-                Event::Block(_) => tracer.lost(),
-                Event::Trap(trap) => {
-                    let walk::Trap { pc, cause, interrupt, value, next, .. } = *trap;
-                    tracer.trap(&Trap { pc, cause, interrupt, value, next, served: false });
-                }
-                Event::Privilege(privilege) => {
-                    tracer.privilege(Privilege::from_bits((*privilege).into()).unwrap());
-                }
-                Event::Context { id, .. } => tracer.context((*id).into()),
+                Event::Block(_) => tracer.cycles(cycles),
+                _ => {}
             }
+            tell(event, &mut tracer);
         }
         let Finished { to: trace, delta, traced, .. } = tracer.0.finish().unwrap();
         Written { trace, delta: delta.unwrap().unwrap(), traced, told: traced.delta.unwrap() }
@@ -149,6 +130,10 @@ impl Case {
         }
         starts.len()
     }
+}
+
+fn tracer(settings: &Settings) -> WithoutCode<Vec<u8>> {
+    Asking(Tracer::new(settings, Vec::new()).with_delta(settings, Vec::new()))
 }
 
 fn items(bytes: &[u8]) -> Vec<Item> {
@@ -322,8 +307,7 @@ fn what_is_lost_at_the_port_is_told() {
 #[test]
 fn blocks_without_cycles_are_left_out() {
     let case = Case::random(3);
-    let mut tracer =
-        WithoutCode(Tracer::new(&case.settings, Vec::new()).with_delta(&case.settings, Vec::new()));
+    let mut tracer = tracer(&case.settings);
     let (mut with, mut without) = (0, 0);
     let mut rng = Rng::new(3);
     for (cycles, event) in &case.events {

@@ -116,7 +116,7 @@ impl Recorded {
         }
         for thread in threads {
             // Contexts tell Linux's number of the thread; IDs are given as threads come.
-            let tid = log.definitions().threads().iter().find(|of| of.index == thread).map(|of| of.tid);
+            let tid = log.definitions().tid(thread);
             let of = listed.iter().find(|(_, theirs)| theirs.context == tid);
             let Some((id, theirs)) = of else { return Err(format!("OpenCSD lists no thread {tid:?}")) };
             let mut ours = Events::default();

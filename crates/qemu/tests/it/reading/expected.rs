@@ -13,17 +13,20 @@ pub enum Told {
     Privilege(Privilege),
 }
 
-/// Collects all reports.
+/// Collects all reports; or, by the fast path of the reader, all but instructions and accesses.
 #[derive(Debug, Default)]
-pub struct Everything {
+pub struct Collected<const ALL: bool> {
     pub told: Vec<Told>,
     bits: Vec<u32>,
     accesses: Vec<Access>,
 }
 
-impl HartSink for Everything {
-    const ACCESSES: bool = true;
-    const INSTRUCTIONS: bool = true;
+pub type Everything = Collected<true>;
+pub type Plain = Collected<false>;
+
+impl<const ALL: bool> HartSink for Collected<ALL> {
+    const ACCESSES: bool = ALL;
+    const INSTRUCTIONS: bool = ALL;
 
     fn block(&mut self, block: &Block) {
         let (bits, accesses) = (std::mem::take(&mut self.bits), std::mem::take(&mut self.accesses));
@@ -52,32 +55,6 @@ impl HartSink for Everything {
 
     fn context(&mut self, context: u64) {
         self.told.push(Told::Context(context));
-    }
-}
-
-/// Collects blocks, traps and gaps only: the fast path of the reader.
-#[derive(Debug, Default)]
-pub struct Plain(pub Vec<Told>);
-
-impl HartSink for Plain {
-    fn block(&mut self, block: &Block) {
-        self.0.push(Told::Block(*block, Vec::new(), Vec::new()));
-    }
-
-    fn trap(&mut self, trap: &Trap) {
-        self.0.push(Told::Trap(*trap));
-    }
-
-    fn lost(&mut self) {
-        self.0.push(Told::Lost);
-    }
-
-    fn privilege(&mut self, privilege: Privilege) {
-        self.0.push(Told::Privilege(privilege));
-    }
-
-    fn context(&mut self, context: u64) {
-        self.0.push(Told::Context(context));
     }
 }
 

@@ -6,7 +6,7 @@ use tracewright_core::{Class, Ended, Flow, Isa};
 use tracewright_hart::{Access, Trap};
 use tracewright_isa::riscv::AccessKind;
 use tracewright_isa::{ItState, decode};
-use tracewright_qemu::format::{Header, Off, Record, Target, TranslationRecord, Word, access};
+use tracewright_qemu::format::{Header, LogData, Off, Record, Target, TranslationRecord, Word, access};
 use tracewright_testkit::Rng;
 
 use super::code::{Code, Instruction, Kind};
@@ -55,19 +55,12 @@ pub fn run(seed: u64) -> Ran {
         1 => (Target::Arm, vec![Isa::A32, Isa::T32]),
         _ => (Target::Riscv64, vec![Isa::Rv64]),
     };
-    let has_accesses = rng.one_in(2);
-    let has_values = has_accesses && rng.one_in(2);
-    let header = Header {
-        target,
-        chunk_size: CHUNK as u32,
-        has_accesses,
-        has_values,
-        pid: 100,
-        forked_from: 0,
-        api: 1,
-        time: 0,
-        checkpoints: 0,
+    let data = match rng.one_in(2) {
+        false => LogData::Nothing,
+        true if rng.one_in(2) => LogData::Values,
+        true => LogData::Addresses,
     };
+    let header = Header { chunk_size: CHUNK as u32, data, pid: 100, ..Header::new(target) };
     let mut machine = Machine {
         code: Code::new(Rng::new(rng.next_u64())),
         isas,
@@ -289,21 +282,22 @@ impl Machine {
 
     fn accesses(&mut self, index: u32, instruction: &Instruction, words: &mut Words) -> Vec<Access> {
         let is_store = instruction.kind == Kind::Store;
-        if !self.header.has_accesses || !matches!(instruction.kind, Kind::Load | Kind::Store) {
+        if self.header.data == LogData::Nothing || !matches!(instruction.kind, Kind::Load | Kind::Store) {
             return Vec::new();
         }
         let size_shift = self.rng.below(5) as u32;
         let (address, low, high) = (self.rng.next_u64(), self.rng.next_u64(), self.rng.next_u64());
         let mut all = vec![access(index, size_shift, is_store), address as u32, (address >> 32) as u32];
         let values = [low as u32, (low >> 32) as u32, high as u32, (high >> 32) as u32];
-        if self.header.has_values {
+        let has_values = self.header.data == LogData::Values;
+        if has_values {
             all.extend(&values[..(1 << size_shift as usize >> 2).max(1)]);
         }
         words.words(&all);
         let kind = if is_store { AccessKind::Store } else { AccessKind::Load };
         let of = |size: u8, address: u64, value: u64| {
             let value = if size == 8 { value } else { value & ((1 << (8 * size)) - 1) };
-            let value = if self.header.has_values { value } else { 0 };
+            let value = if has_values { value } else { 0 };
             Access { index: 0, kind, size, address, value }
         };
         match size_shift {

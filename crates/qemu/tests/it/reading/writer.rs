@@ -1,8 +1,7 @@
 //! Writes logs, as the plugin does.
 
 use tracewright_qemu::format::{
-    CHUNK_HEADER, ChunkHeader, ChunkKind, ChunkState, Counted, FULL, Guess, Header, OUTCOMES, Record,
-    Successors, Word, checksum,
+    CHUNK_HEADER, ChunkHeader, ChunkKind, FULL, Guess, Header, OUTCOMES, Record, Successors, Word,
 };
 
 /// Words of a thread, split into chunks.
@@ -114,17 +113,8 @@ pub fn file(header: &Header, records: &Records, threads: &[Words], open: bool) -
 }
 
 fn chunk(file: &mut Vec<u8>, kind: ChunkKind, sequence: usize, bytes: &[u8], is_open: bool) {
-    let head = ChunkHeader {
-        kind,
-        state: if is_open { ChunkState::Open } else { ChunkState::Done },
-        counted: Counted::Unknown,
-        sequence: sequence as u32,
-        len: if is_open { 0 } else { bytes.len() as u32 },
-        instructions: 0,
-        begun: 0,
-        done: 0,
-        checksum: if is_open { 0 } else { checksum(bytes) },
-    };
+    let open = ChunkHeader::open(kind, sequence as u32);
+    let head = if is_open { open } else { open.finished(bytes, 0) };
     let start = file.len();
     file.extend(head.to_bytes());
     file.extend(bytes);

@@ -1,49 +1,6 @@
-//! Names in `--when`.
+//! Names that are nearly right.
 
-use std::ops::Range;
-
-use tracewright_core::control::Names;
 use tracewright_image::Image;
-
-use super::events::EventList;
-
-/// Takes any name for a symbol: the program is not known yet.
-pub struct Anything<'a>(pub &'a EventList);
-
-impl Names for Anything<'_> {
-    fn symbol(&self, _: &str) -> Option<Range<u64>> {
-        Some(0..0)
-    }
-
-    fn event(&self, name: &str) -> Option<u8> {
-        self.0.number(name)
-    }
-}
-
-/// The symbols of a program.
-pub struct Known<'a> {
-    pub image: &'a Image,
-    pub events: &'a EventList,
-}
-
-impl Names for Known<'_> {
-    fn symbol(&self, name: &str) -> Option<Range<u64>> {
-        let range = self.image.symbols().resolve(name)?;
-        // The lowest bit only says that it is T32.
-        Some(range.start & !1..range.end)
-    }
-
-    fn event(&self, name: &str) -> Option<u8> {
-        self.events.number(name)
-    }
-}
-
-impl Known<'_> {
-    /// Returns the symbol whose name is most like this, if one is.
-    pub fn near(&self, name: &str) -> Option<&str> {
-        near(self.image, name)
-    }
-}
 
 /// Returns the symbol of an image whose name is most like this, if one is.
 pub fn near<'i>(image: &'i Image, name: &str) -> Option<&'i str> {
