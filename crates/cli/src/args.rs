@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use tracewright_engine::Limits;
+use tracewright::Trace;
+use tracewright_engine::{Limits, Options};
 use tracewright_etrace::decode::Handler;
-use tracewright_image::Image;
 use tracewright_input::etrace::handler_named;
 use tracewright_input::folder::CAPTURE_FILE;
-use tracewright_input::{Buffer, Capture, ImageFile, Packing, Problem, RawSource, Source, perf};
+use tracewright_input::{Capture, ImageFile, Packing, Problem, RawSource, perf};
 
 use crate::images;
 use crate::output::{Error, Needs, Outcome, report_problems};
@@ -156,13 +156,12 @@ impl ProgramArgs {
     }
 
     /// Opens a capture and the program that ran, and reports what is wrong with them.
-    pub fn open(&self, capture: &CaptureArgs) -> Result<(Capture, Image, Outcome), Error> {
-        let capture = capture.open()?;
-        let (image, problems) = capture.image_of(&self.images, self.accept_mismatch);
-        let outcome = report_problems(&capture.problems, Needs::All);
-        let outcome = outcome.and(report_problems(&problems, Needs::All));
-        images::report_remarks(&image, &self.images);
-        Ok((capture, image, outcome))
+    pub fn open(&self, capture: &CaptureArgs) -> Result<(Trace, Outcome), Error> {
+        let options = Options { handlers: self.handlers(), ..Options::default() };
+        let trace = Trace::new(capture.open()?, &self.images, self.accept_mismatch).options(options);
+        let outcome = report_problems(trace.problems(), Needs::All);
+        images::report_remarks(trace.image(), &self.images);
+        Ok((trace, outcome))
     }
 }
 
@@ -185,6 +184,11 @@ impl LimitArgs {
     /// Whether a limit is asked for.
     pub fn any(&self) -> bool {
         self.max_instructions.is_some() || self.max_memory.is_some()
+    }
+
+    /// Whether a limit of instructions is asked for.
+    pub fn any_instructions(&self) -> bool {
+        self.max_instructions.is_some()
     }
 
     pub fn limits(&self) -> Limits {
@@ -213,46 +217,21 @@ impl SelectArgs {
         self.ids.is_empty() && matches!(self.buffer.as_deref(), None | Some("all"))
     }
 
-    /// Whether a source with this ID is wanted.
-    pub fn wants_number(&self, id: u16) -> bool {
-        self.ids.is_empty() || self.ids.contains(&id)
+    /// Opens a capture of which no program is needed, reports what is wrong with its trace, and chooses them.
+    pub fn open(&self, capture: &CaptureArgs, first_only: bool) -> Result<(Trace, Outcome), Error> {
+        let trace = Trace::without_programs(capture.open()?);
+        let outcome = report_problems(trace.problems(), Needs::Trace);
+        Ok((self.of(trace, first_only), outcome))
     }
 
-    /// Fails if a trace ID is asked for that no source has.
-    fn check_ids(&self, capture: &Capture) -> Result<(), Error> {
-        let known: Vec<_> = capture.sources.iter().filter_map(Source::number).collect();
-        match self.ids.iter().find(|id| !known.contains(id)) {
-            None => Ok(()),
-            Some(id) => {
-                let known: Vec<_> = known.iter().map(|id| format!("{id:#04x}")).collect();
-                let message = format!("no source has trace ID {id:#04x}; there are {}", known.join(", "));
-                Err(Error::Message(message))
-            }
+    /// Chooses them. `first_only`: without --buffer, only the first, as OpenCSD's tools do.
+    pub fn of(&self, trace: Trace, first_only: bool) -> Trace {
+        let trace = self.ids.iter().fold(trace, |trace, &id| trace.source(id));
+        let first = trace.capture().buffers.first().filter(|_| first_only).map(|buffer| buffer.name.clone());
+        match self.buffer.clone().or(first) {
+            Some(name) if name != "all" => trace.buffer(&name),
+            _ => trace,
         }
-    }
-
-    /// The buffers wanted: those that hold a wanted source. `first_only`: without --buffer, only the first, as OpenCSD's tools do.
-    pub fn buffers<'a>(&self, capture: &'a Capture, first_only: bool) -> Result<Vec<&'a Buffer>, Error> {
-        self.check_ids(capture)?;
-        let holds = |buffer: &&Buffer| {
-            let mut ids = buffer.sources.iter().filter_map(|&source| capture.sources[source].number());
-            self.ids.is_empty() || ids.any(|id| self.wants_number(id))
-        };
-        let wanted = match self.buffer.as_deref() {
-            None if first_only => capture.buffers.iter().take(1).collect(),
-            None | Some("all") => capture.buffers.iter().filter(holds).collect(),
-            Some(name) => capture.buffers.iter().filter(|buffer| buffer.name == name).collect::<Vec<_>>(),
-        };
-        if wanted.is_empty() {
-            let names: Vec<_> = capture.buffers.iter().map(|buffer| buffer.name.as_str()).collect();
-            return Err(Error::Message(match self.buffer.as_deref() {
-                Some(name) if !names.is_empty() => {
-                    format!("no trace buffer {name}; there are {}", names.join(", "))
-                }
-                _ => "the capture has no trace buffer that can be read".into(),
-            }));
-        }
-        Ok(wanted)
     }
 }
 

@@ -51,9 +51,8 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let output = Output::open_whole(&opts.output, Form::Binary)?;
     let paths: Vec<_> = std::iter::once(&opts.capture.capture).chain(&opts.more).collect();
     // Those that need no binaries are read side by side.
-    let is_all = !opts.part.filter.any_places()
-        && opts.part.filter.range().is_all()
-        && opts.part.filter.window()?.is_all();
+    let is_all =
+        !opts.part.filter.any_places() && opts.part.filter.is_whole() && opts.part.filter.window()?.is_all();
     let is_plain = |path: &PathBuf| is_profile(path) && is_all;
     let (plain, others): (Vec<_>, Vec<_>) = paths.iter().copied().partition(|path| is_plain(path));
     let sum = |one: Profile, other: Profile| {

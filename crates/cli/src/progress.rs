@@ -4,6 +4,7 @@ use std::io::{IsTerminal, stderr, stdout};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tracewright::Trace;
 use tracewright_core::text::Printable;
 use tracewright_input::Buffer;
 
@@ -22,9 +23,21 @@ pub fn bar(len: u64, what: &str) -> ProgressBar {
     style.map_or(bar.clone(), |style| bar.with_style(style))
 }
 
-/// A bar over the bytes of a buffer.
-pub fn of(buffer: &Buffer) -> ProgressBar {
-    bar(buffer.bytes().unwrap_or(0), &buffer.path.file_name().unwrap_or_default().to_string_lossy())
+/// Returns a trace whose progress through a buffer is shown, until it is dropped.
+pub fn on(trace: &Trace, buffer: &Buffer) -> Trace {
+    let bar =
+        bar(buffer.bytes().unwrap_or(0), &buffer.path.file_name().unwrap_or_default().to_string_lossy());
+    let bar = Cleared(bar);
+    trace.clone().progress(move |bytes| bar.0.inc(bytes))
+}
+
+/// A bar that goes away in the end.
+struct Cleared(ProgressBar);
+
+impl Drop for Cleared {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
 }
 
 /// A line for work of which nobody knows how much it is.

@@ -196,15 +196,6 @@ impl PacketRequest<'_> {
         Ok(self.read(visitor, How::InOrder)?.0)
     }
 
-    /// Gives the buffer's packets to a visitor, those of different sources in any order, with places that are positions in the
-    /// source's stream. This is faster.
-    ///
-    /// # Errors
-    /// Fails if the buffer cannot be read.
-    pub fn visit_unordered(&self, visitor: &mut dyn Visitor) -> Result<PacketsRead, Error> {
-        Ok(self.read(visitor, How::AnyOrder)?.0)
-    }
-
     /// Counts the buffer's packets.
     ///
     /// # Errors
@@ -276,7 +267,6 @@ impl PacketRequest<'_> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum How {
     InOrder,
-    AnyOrder,
     Count,
 }
 

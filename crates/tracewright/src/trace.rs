@@ -2,10 +2,11 @@
 
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tracewright_engine::{
-    self as engine, Consumer, Engine, Limits, Options, PacketRequest, Problem, Request, Tally, Visitor,
+    self as engine, Consumer, Counted as PacketCounts, Decoded, Engine, Limits, Options, PacketRequest,
+    PacketsRead, Problem, Request, Tally, Visitor,
 };
 use tracewright_image::Image;
 use tracewright_input::{self as input, Buffer, Capture, ImageFile, Packing, RawSource, perf};
@@ -84,10 +85,7 @@ impl OpenOptions {
         } else {
             Capture::open(path)?
         };
-        let (image, problems) = capture.image_of(&self.images, self.accept_mismatch);
-        let image = Arc::new(image);
-        let opened = Opened { capture, image, problems, accept_mismatch: self.accept_mismatch };
-        Ok(Trace { opened: Arc::new(opened), selection: Selection::default() })
+        Ok(Trace::new(capture, &self.images, self.accept_mismatch))
     }
 }
 
@@ -106,13 +104,24 @@ struct Selection {
     buffer: Option<String>,
     range: engine::Range,
     limits: Limits,
+    options: Options,
     jobs: usize,
-    progress: Option<Progress>,
+    /// The threads, once they were needed.
+    engine: Arc<OnceLock<Engine>>,
+    progress: Progress,
 }
 
 /// A callback that gets the number of bytes read since the last call.
-#[derive(Clone)]
-struct Progress(Arc<dyn Fn(u64) + Send + Sync>);
+#[derive(Clone, Default)]
+struct Progress(Option<Arc<dyn Fn(u64) + Send + Sync>>);
+
+impl Progress {
+    fn report(&self, bytes: u64) {
+        if let Some(progress) = &self.0 {
+            progress(bytes);
+        }
+    }
+}
 
 impl std::fmt::Debug for Progress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -122,8 +131,16 @@ impl std::fmt::Debug for Progress {
 
 impl Default for Selection {
     fn default() -> Self {
-        let (range, limits) = (engine::Range::ALL, Limits::NONE);
-        Self { ids: Vec::new(), buffer: None, range, limits, jobs: 0, progress: None }
+        Self {
+            ids: Vec::new(),
+            buffer: None,
+            range: engine::Range::ALL,
+            limits: Limits::NONE,
+            options: Options::default(),
+            jobs: 0,
+            engine: Arc::default(),
+            progress: Progress::default(),
+        }
     }
 }
 
@@ -215,10 +232,38 @@ impl Trace {
         OpenOptions::new().open(path)
     }
 
+    /// Takes a capture that is open already, and opens the programs that ran: `images` and those that the capture names.
+    pub fn new(capture: Capture, images: &[ImageFile], accept_mismatch: bool) -> Self {
+        let (image, problems) = capture.image_of(images, accept_mismatch);
+        Self::with_image(capture, image, problems, accept_mismatch)
+    }
+
+    /// Takes a capture that is open already, of which no program is needed.
+    pub fn without_programs(capture: Capture) -> Self {
+        Self::with_image(capture, Image::builder().build(), Vec::new(), false)
+    }
+
+    fn with_image(
+        capture: Capture,
+        image: Image,
+        problems: Vec<input::Problem>,
+        accept_mismatch: bool,
+    ) -> Self {
+        let opened = Opened { capture, image: Arc::new(image), problems, accept_mismatch };
+        Self { opened: Arc::new(opened), selection: Selection::default() }
+    }
+
     /// Chooses a source by its number in the buffer (trace ID, srcID). Call it again to choose more.
     #[must_use]
     pub fn source(mut self, id: u16) -> Self {
         self.selection.ids.push(id);
+        self
+    }
+
+    /// Chooses one source, instead of those chosen before.
+    #[must_use]
+    pub fn only_source(mut self, id: u16) -> Self {
+        self.selection.ids = vec![id];
         self
     }
 
@@ -243,17 +288,24 @@ impl Trace {
         self
     }
 
+    /// Sets how the trace is decoded.
+    #[must_use]
+    pub fn options(mut self, options: Options) -> Self {
+        self.selection.options = options;
+        self
+    }
+
     /// Sets the number of threads; 0, as at the beginning, is one for each core.
     #[must_use]
     pub fn jobs(mut self, jobs: usize) -> Self {
-        self.selection.jobs = jobs;
+        (self.selection.jobs, self.selection.engine) = (jobs, Arc::default());
         self
     }
 
     /// Calls `progress` with the number of bytes read since the last call.
     #[must_use]
     pub fn progress(mut self, progress: impl Fn(u64) + Send + Sync + 'static) -> Self {
-        self.selection.progress = Some(Progress(Arc::new(progress)));
+        self.selection.progress = Progress(Some(Arc::new(progress)));
         self
     }
 
@@ -263,7 +315,7 @@ impl Trace {
     }
 
     /// Returns the programs, by address.
-    pub fn image(&self) -> &Image {
+    pub fn image(&self) -> &Arc<Image> {
         &self.opened.image
     }
 
@@ -272,45 +324,85 @@ impl Trace {
         self.opened.capture.problems.iter().chain(&self.opened.problems)
     }
 
+    /// Returns whether a source with this number is chosen.
+    pub fn is_chosen(&self, id: u16) -> bool {
+        self.selection.ids.is_empty() || self.selection.ids.contains(&id)
+    }
+
     fn is_damaged(&self) -> bool {
         self.problems().any(input::Problem::is_error)
     }
 
-    /// Returns the chosen buffers.
-    fn buffers(&self) -> Result<Vec<&Buffer>, Error> {
+    /// Returns the chosen buffers: those with this name, or those that hold a chosen source.
+    ///
+    /// # Errors
+    /// Fails if there is no such source or buffer.
+    pub fn buffers(&self) -> Result<Vec<&Buffer>, Error> {
         let (capture, Selection { ids, buffer, .. }) = (self.capture(), &self.selection);
-        let number = |index: &usize| capture.sources[*index].number();
-        if let Some(id) = ids.iter().find(|id| !capture.sources.iter().any(|of| of.number() == Some(**id))) {
-            return Err(Error::Selection(format!("no source has trace ID {id:#04x}")));
+        let known: Vec<_> = capture.sources.iter().filter_map(input::Source::number).collect();
+        if let Some(id) = ids.iter().find(|id| !known.contains(id)) {
+            let known: Vec<_> = known.iter().map(|id| format!("{id:#04x}")).collect();
+            let message = format!("no source has trace ID {id:#04x}; there are {}", known.join(", "));
+            return Err(Error::Selection(message));
         }
-        let holds =
-            |of: &&Buffer| ids.is_empty() || of.sources.iter().filter_map(number).any(|id| ids.contains(&id));
-        let is_named = |of: &&Buffer| buffer.as_ref().is_none_or(|name| of.name == *name);
-        let buffers: Vec<_> = capture.buffers.iter().filter(holds).filter(is_named).collect();
+        let number = |index: &usize| capture.sources[*index].number();
+        let is_wanted = |of: &&Buffer| match buffer {
+            Some(name) => of.name == *name,
+            None => ids.is_empty() || of.sources.iter().filter_map(number).any(|id| ids.contains(&id)),
+        };
+        let buffers: Vec<_> = capture.buffers.iter().filter(is_wanted).collect();
+        let names: Vec<_> = capture.buffers.iter().map(|buffer| buffer.name.as_str()).collect();
         match (buffers.is_empty(), buffer) {
             (false, _) => Ok(buffers),
-            (true, Some(name)) => Err(Error::Selection(format!("no trace buffer {name}"))),
-            (true, None) => Err(Error::Selection("the capture has no trace buffer that can be read".into())),
+            (true, Some(name)) if !names.is_empty() => {
+                Err(Error::Selection(format!("no trace buffer {name}; there are {}", names.join(", "))))
+            }
+            (true, _) => Err(Error::Selection("the capture has no trace buffer that can be read".into())),
         }
     }
 
-    /// Decodes the trace for `consumer`, and returns its merged output. `take` gets output that has an order, piece by piece, and may
+    /// Decodes a buffer for `consumer`, and returns its merged output. `take` gets output that has an order, piece by piece, and may
     /// stop decoding. If `lists` is false, a program that does not explain the trace is an error: the result would count what did not
     /// run.
+    ///
+    /// # Errors
+    /// Fails if the trace cannot be read, or if the program does not explain it.
+    pub fn decode_buffer<C: Consumer>(
+        &self,
+        buffer: &Buffer,
+        consumer: &C,
+        lists: bool,
+        take: impl FnMut(&C::Output, Range<usize>) -> ControlFlow<()> + Send,
+    ) -> Result<Decoded<C::Output>, Error> {
+        let Selection { range, limits, options, jobs, engine, progress, .. } = &self.selection;
+        let engine = match engine.get() {
+            Some(engine) => engine,
+            None => {
+                let started = Engine::new(*jobs)?;
+                engine.get_or_init(|| started)
+            }
+        };
+        let request = Request {
+            capture: self.capture(),
+            buffer,
+            bytes: None,
+            image: self.image(),
+            wants: &|id| self.is_chosen(id),
+            options,
+            range: *range,
+            limits: *limits,
+            refuse_mismatch: !lists && !self.opened.accept_mismatch,
+            progress: &|bytes| progress.report(bytes),
+        };
+        Ok(engine.decode(&request, consumer, take)?)
+    }
+
     fn run<C: Consumer>(
         &self,
         consumer: &C,
         lists: bool,
         mut take: impl FnMut(&C::Output, Range<usize>) -> ControlFlow<()> + Send,
     ) -> Result<Outcome<C::Output>, Error> {
-        let Selection { ids, range, limits, jobs, progress, .. } = &self.selection;
-        let engine = Engine::new(*jobs)?;
-        let options = Options::default();
-        let nothing = |_: u64| {};
-        let progress: &(dyn Fn(u64) + Sync) = match progress {
-            Some(Progress(progress)) => &**progress,
-            None => &nothing,
-        };
         let mut outcome = Outcome {
             value: C::Output::default(),
             tally: Tally::default(),
@@ -318,19 +410,7 @@ impl Trace {
             is_capture_damaged: self.is_damaged(),
         };
         for buffer in self.buffers()? {
-            let request = Request {
-                capture: self.capture(),
-                buffer,
-                bytes: None,
-                image: self.image(),
-                wants: &|id| ids.is_empty() || ids.contains(&id),
-                options: &options,
-                range: *range,
-                limits: *limits,
-                refuse_mismatch: !lists && !self.opened.accept_mismatch,
-                progress,
-            };
-            let decoded = engine.decode(&request, consumer, &mut take)?;
+            let decoded = self.decode_buffer(buffer, consumer, lists, &mut take)?;
             consumer.merge(&mut outcome.value, decoded.output);
             outcome.tally += &decoded.tally;
             let named = |problem| Diagnostic { buffer: buffer.name.clone(), problem };
@@ -365,19 +445,9 @@ impl Trace {
 
     /// Gives the packets of all chosen buffers to `visitor`.
     pub(crate) fn read_packets(&self, visitor: &mut dyn Visitor) -> Result<Outcome<()>, Error> {
-        let Selection { ids, .. } = &self.selection;
-        let options = Options::default();
         let mut outcome = Outcome { is_capture_damaged: self.is_damaged(), ..Outcome::default() };
-        for buffer in self.buffers()?.into_iter() {
-            let request = PacketRequest {
-                capture: self.capture(),
-                buffer,
-                bytes: None,
-                wants: &|id| ids.is_empty() || ids.contains(&id),
-                options: &options,
-                progress: &|_| {},
-            };
-            let read = request.visit(visitor)?;
+        for buffer in self.buffers()? {
+            let read = self.visit_buffer(buffer, visitor)?;
             let named = |problem| Diagnostic { buffer: buffer.name.clone(), problem };
             outcome.diagnostics.extend(read.problems.into_iter().map(named));
             if visitor.is_done() {
@@ -385,6 +455,38 @@ impl Trace {
             }
         }
         Ok(outcome)
+    }
+
+    /// Gives the packets of a buffer to `visitor`, in the order in which they end in the file.
+    ///
+    /// # Errors
+    /// Fails if the buffer cannot be read.
+    pub fn visit_buffer(&self, buffer: &Buffer, visitor: &mut dyn Visitor) -> Result<PacketsRead, Error> {
+        self.with_packets(buffer, |request| request.visit(visitor))
+    }
+
+    /// Counts the packets of a buffer.
+    ///
+    /// # Errors
+    /// Fails if the buffer cannot be read.
+    pub fn count_packets(&self, buffer: &Buffer) -> Result<PacketCounts, Error> {
+        self.with_packets(buffer, |request| request.count())
+    }
+
+    fn with_packets<R>(
+        &self,
+        buffer: &Buffer,
+        read: impl FnOnce(PacketRequest<'_>) -> Result<R, engine::Error>,
+    ) -> Result<R, Error> {
+        let Selection { options, progress, .. } = &self.selection;
+        Ok(read(PacketRequest {
+            capture: self.capture(),
+            buffer,
+            bytes: None,
+            wants: &|id| self.is_chosen(id),
+            options,
+            progress: &|bytes| progress.report(bytes),
+        })?)
     }
 
     /// Returns all packets, in the order in which they end in the file.
@@ -440,9 +542,7 @@ impl Trace {
     /// Fails if the trace or the log cannot be read, or if more than one source is chosen.
     #[cfg(feature = "capture")]
     pub fn check(&self, log: impl AsRef<Path>, prefix: bool) -> Result<Outcome<Checked>, Error> {
-        let ids = &self.selection.ids;
-        let is_chosen =
-            |of: &&input::Source| of.number().is_some_and(|id| ids.is_empty() || ids.contains(&id));
+        let is_chosen = |of: &&input::Source| of.number().is_some_and(|id| self.is_chosen(id));
         let mut sources = self.capture().sources.iter().filter(is_chosen);
         let (Some(source), None) = (sources.next(), sources.next()) else {
             return Err(Error::Selection("a log is compared with one source: choose one".into()));

@@ -9,6 +9,7 @@ use tracewright_profile::{Cost, Profile};
 
 use super::function::Function;
 use crate::clocks::report_ends;
+use crate::decode::Within;
 use crate::filter::PartArgs;
 use crate::output::Error;
 use crate::profile::open::Decoded;
@@ -20,11 +21,11 @@ pub struct Cycles(Vec<(u64, MemorySpace, Cost)>);
 impl Cycles {
     /// Decodes the capture again, with its clocks. Returns the cycles, and the number of errors that the first pass did not have.
     pub fn gather(decoded: &Decoded, part: &PartArgs) -> Result<(Self, u64), Error> {
-        let Decoded { capture, image, .. } = decoded;
+        let image = decoded.trace.image();
         let window = part.filter.window()?;
         // What is wrong with the trace was said the first time.
         let meter = StallMeter { clocks: decoded.clocks(), window: &window };
-        let within = part.again(capture, image);
+        let within = Within { trace: &decoded.trace, again: true };
         // With a time that is asked for, the clock was read before.
         let ends = |sources: &Vec<SourceStalls>| {
             if window.is_all() {

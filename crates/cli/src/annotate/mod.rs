@@ -116,6 +116,6 @@ fn put_cycles(
         return Ok(clocks::outcome(clocks));
     }
     let (cycles, errors) = Cycles::gather(decoded, &opts.part)?;
-    functions.iter_mut().for_each(|function| cycles.put(function, profile, &decoded.image));
+    functions.iter_mut().for_each(|function| cycles.put(function, profile, decoded.trace.image()));
     Ok(clocks::outcome(clocks).and(Outcome::from_errors(errors)))
 }

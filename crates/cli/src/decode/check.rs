@@ -1,12 +1,10 @@
 //! `decode --check`: what a trace tells beside what a log says.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use tracewright::check::Checker;
 use tracewright_capture::StopFlag;
 use tracewright_capture::log::Log;
-use tracewright_image::Image;
 use tracewright_input::Source;
 
 use super::{BufferDecode, Opts, summary};
@@ -17,7 +15,6 @@ use crate::retirement;
 /// log that were compared to `checked`.
 pub(super) fn check(
     decode: &BufferDecode<'_>,
-    image: &Arc<Image>,
     opts: &Opts,
     path: &Path,
     checked: &mut Vec<u32>,
@@ -31,7 +28,7 @@ pub(super) fn check(
         let [source] = sources[..] else {
             return Err(failed("--check compares one source: say which with --id"));
         };
-        return check_source(decode, image, opts, (source, None), path);
+        return check_source(decode, opts, (source, None), path);
     }
     let mut errors = 0;
     for source in sources {
@@ -42,9 +39,9 @@ pub(super) fn check(
             let message = format!("{}: not a thread of the log: its name is not threadN", source.name);
             return Err(failed(&message));
         };
-        let wants = |id: u16| Some(id) == source.number();
-        let decode = BufferDecode { wants: &wants, ..*decode };
-        errors += check_source(&decode, image, opts, (source, Some(thread)), path)?;
+        let one = decode.trace.clone().only_source(source.number().unwrap_or(0));
+        let decode = BufferDecode { trace: &one, ..*decode };
+        errors += check_source(&decode, opts, (source, Some(thread)), path)?;
         checked.push(thread);
     }
     Ok(errors)
@@ -53,13 +50,12 @@ pub(super) fn check(
 /// Compares the one source that is wanted, with a thread of the log if that tells them apart.
 fn check_source(
     decode: &BufferDecode<'_>,
-    image: &Arc<Image>,
     opts: &Opts,
     (source, thread): (&Source, Option<u32>),
     path: &Path,
 ) -> Result<u64, Error> {
-    let mut checker = Checker::of_log(path, thread, source, image)?;
-    let decoded = decode.decode(&checker.records(), |records, range| checker.take(&records[range]))?;
+    let mut checker = Checker::of_log(path, thread, source, decode.trace.image())?;
+    let decoded = decode.decode(&checker.records(), true, |records, range| checker.take(&records[range]))?;
     let errors = match decoded.is_stopped {
         true => 0,
         // What the trace leaves open is compared, too.
@@ -74,7 +70,7 @@ fn check_source(
     };
     write("-".as_ref(), Form::json_if(opts.json), text.as_bytes(), false)?;
     if let (Some((offset, _)), true) = (checked.parted, decoded.is_stopped) {
-        summary::report_until(&decode.buffer.name, &decoded.tally, decode.image, offset);
+        summary::report_until(&decode.buffer.name, &decoded.tally, decode.trace.image(), offset);
     }
     if let Some(error) = &checked.log_error {
         report(&format!("{}: {error}", path.display()));

@@ -13,16 +13,12 @@ pub mod text;
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use tracewright::Clocks;
+use tracewright::{Clocks, Trace};
 use tracewright_core::Element;
-use tracewright_engine::{
-    At, Blocks, Consumer, Decoded, Engine, Limit, Limits, Options, Problem, Range, Request, Tally,
-};
-use tracewright_image::Image;
-use tracewright_input::{Buffer, Capture, Protocol, Source};
+use tracewright_engine::{At, Blocks, Consumer, Decoded, Limit, Options, Problem, Tally};
+use tracewright_input::{Buffer, Protocol, Source};
 
 use self::bodies::Bodies;
 use self::json::Json;
@@ -35,7 +31,7 @@ use crate::clocks;
 use crate::etrace::is_etrace;
 use crate::images;
 use crate::line::Line;
-use crate::output::{Error, Form, Needs, Outcome, Output, report, report_problems};
+use crate::output::{Error, Form, Outcome, Output, report};
 use crate::packets::report_unread;
 use crate::progress;
 
@@ -160,60 +156,44 @@ pub fn offset(text: &str) -> Result<u64, String> {
 
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
-    let (capture, image, mut outcome) = if opts.no_image {
-        let capture = opts.capture.open()?;
-        let outcome = report_problems(&capture.problems, Needs::Trace);
-        (capture, Image::builder().build(), outcome)
-    } else {
-        opts.program.open(&opts.capture)?
-    };
-    let image = Arc::new(image);
     let opencsd = opts.style == Some(Style::Opencsd);
-    let clocks = (opts.instructions && !opencsd).then(|| clocks::open(&capture)).filter(Clocks::any);
-    outcome = outcome.and(clocks.as_ref().map_or(Outcome::Good, clocks::outcome));
-    let wants = |id: u16| opts.select.wants_number(id);
-    let options = Options {
-        like_opencsd: opencsd,
-        split_source_walks: opts.src_addr_n,
-        no_image: opts.no_image,
-        handlers: opts.program.handlers(),
+    let (trace, mut outcome) = if opts.no_image {
+        opts.select.open(&opts.capture, opencsd)?
+    } else {
+        let (trace, outcome) = opts.program.open(&opts.capture)?;
+        (opts.select.of(trace, opencsd), outcome)
     };
+    let trace = trace
+        .options(Options {
+            like_opencsd: opencsd,
+            split_source_walks: opts.src_addr_n,
+            no_image: opts.no_image,
+            handlers: opts.program.handlers(),
+        })
+        .range(opts.from..opts.to.unwrap_or(u64::MAX))
+        .limits(opts.limits.limits())
+        .jobs(opts.jobs.into());
+    let clocks = (opts.instructions && !opencsd).then(|| clocks::open(trace.capture())).filter(Clocks::any);
+    outcome = outcome.and(clocks.as_ref().map_or(Outcome::Good, clocks::outcome));
     let (mut errors, mut checked) = (0, Vec::new());
-    let engine = Engine::new(opts.jobs.into())?;
-    for (index, buffer) in opts.select.buffers(&capture, opencsd)?.into_iter().enumerate() {
-        let decode = BufferDecode {
-            engine: &engine,
-            capture: &capture,
-            buffer,
-            image: &image,
-            wants: &wants,
-            options: &options,
-            range: Range { from: opts.from, to: opts.to.unwrap_or(u64::MAX) },
-            limits: opts.limits.limits(),
-            accept_mismatch: !opts.summary || opts.program.accept_mismatch,
-            again: false,
-        };
+    for (index, buffer) in trace.buffers()?.into_iter().enumerate() {
+        let decode = BufferDecode { trace: &trace, buffer, no_image: opts.no_image, again: false };
         errors += match &opts.check {
-            Some(log) => check::check(&decode, &image, opts, log, &mut checked)?,
+            Some(log) => check::check(&decode, opts, log, &mut checked)?,
             None => decode.show(opts, clocks.as_ref(), index > 0)?,
         };
     }
     if let Some(log) = opts.check.as_deref().filter(|_| opts.select.is_all()) {
         errors += check::unchecked(log, &checked)?;
     }
-    outcome = outcome.and(images::report_left_out(&image));
+    outcome = outcome.and(images::report_left_out(trace.image()));
     Ok(outcome.and(Outcome::from_errors(errors)))
 }
 
-/// Which part of a capture a verb decodes, and how.
+/// A trace that a verb decodes.
 pub struct Within<'a> {
-    pub capture: &'a Capture,
-    pub image: &'a Image,
-    pub asked: (&'a SelectArgs, &'a ProgramArgs),
-    pub extent: (Range, Limits),
-    /// Number of threads; 0 for one each core.
-    pub jobs: usize,
-    /// Set when the capture has been decoded before, so that problems are not reported twice.
+    pub trace: &'a Trace,
+    /// Set when the trace has been decoded before, so that problems are not reported twice.
     pub again: bool,
 }
 
@@ -225,25 +205,11 @@ impl Within<'_> {
         consumer: &C,
         before: impl Fn(&C::Output),
     ) -> Result<(C::Output, Tally, u64), Error> {
-        let Self { capture, image, asked: (select, program), extent: (range, limits), jobs, again } = *self;
-        let engine = Engine::new(jobs)?;
-        let wants = |id: u16| select.wants_number(id);
-        let options = Options { handlers: program.handlers(), ..Options::default() };
+        let Self { trace, again } = *self;
         let (mut all, mut tally, mut errors) = (C::Output::default(), Tally::default(), 0);
-        for buffer in select.buffers(capture, false)? {
-            let decode = BufferDecode {
-                engine: &engine,
-                capture,
-                buffer,
-                image,
-                wants: &wants,
-                options: &options,
-                range,
-                limits,
-                accept_mismatch: program.accept_mismatch,
-                again,
-            };
-            let decoded = decode.decode(consumer, |_, _| ControlFlow::Continue(()))?;
+        for buffer in trace.buffers()? {
+            let decode = BufferDecode { trace, buffer, no_image: false, again };
+            let decoded = decode.decode(consumer, false, |_, _| ControlFlow::Continue(()))?;
             before(&decoded.output);
             errors += decode.report(&decoded);
             tally += &decoded.tally;
@@ -254,18 +220,10 @@ impl Within<'_> {
 }
 
 /// A buffer to decode, and how.
-#[derive(Clone, Copy)]
 struct BufferDecode<'a> {
-    engine: &'a Engine,
-    capture: &'a Capture,
+    trace: &'a Trace,
     buffer: &'a Buffer,
-    image: &'a Image,
-    wants: &'a (dyn Fn(u16) -> bool + Sync),
-    options: &'a Options,
-    range: Range,
-    limits: Limits,
-    /// Whether to go on where the program does not explain the trace.
-    accept_mismatch: bool,
+    no_image: bool,
     again: bool,
 }
 
@@ -281,30 +239,19 @@ impl Consumer for Totals {
 }
 
 impl BufferDecode<'_> {
-    /// Decodes the buffer.
+    /// Decodes the buffer. If it `lists` what ran and does not count it, the program need not explain the trace.
     fn decode<C: Consumer>(
         &self,
         consumer: &C,
+        lists: bool,
         take: impl FnMut(&C::Output, std::ops::Range<usize>) -> ControlFlow<()> + Send,
     ) -> Result<Decoded<C::Output>, Error> {
-        let Self { capture, buffer, image, wants, options, range, limits, .. } = *self;
-        let bar = progress::of(buffer);
-        let request = Request {
-            capture,
-            buffer,
-            bytes: None,
-            image,
-            wants,
-            options,
-            range,
-            limits,
-            refuse_mismatch: !self.accept_mismatch,
-            progress: &|bytes| bar.inc(bytes),
-        };
-        let decoded = self.engine.decode(&request, consumer, take);
-        bar.finish_and_clear();
+        let Self { trace, buffer, .. } = *self;
+        let decoded = progress::on(trace, buffer).decode_buffer(buffer, consumer, lists, take);
         decoded.map_err(|error| match error {
-            tracewright_engine::Error::WrongProgram(doubts) => summary::refusal(&buffer.name, &doubts, image),
+            tracewright::Error::Decode(tracewright_engine::Error::WrongProgram(doubts)) => {
+                summary::refusal(&buffer.name, &doubts, trace.image())
+            }
             error => error.into(),
         })
     }
@@ -328,7 +275,7 @@ impl BufferDecode<'_> {
             self.list(&rows, rows.columns(), Form::json_if(opts.json))
         } else if opts.summary {
             let mut out = Output::stdout(Form::json_if(opts.json));
-            let decoded = self.decode(&Totals, |(), _| ControlFlow::Continue(()))?;
+            let decoded = self.decode(&Totals, false, |(), _| ControlFlow::Continue(()))?;
             if opts.json {
                 out.write_all(summary::json(&self.buffer.name, &decoded.tally).as_bytes())?;
             }
@@ -349,7 +296,7 @@ impl BufferDecode<'_> {
         let mut out = Output::stdout(form);
         out.write_all(columns.as_bytes())?;
         let mut written = Ok(());
-        let decoded = self.decode(lines, |line, range| {
+        let decoded = self.decode(lines, true, |line, range| {
             written = out.write_all(&line.bytes()[range]);
             if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
@@ -359,7 +306,7 @@ impl BufferDecode<'_> {
     }
 
     fn refuse_etrace(&self, option: &str) -> Result<(), Error> {
-        if !is_etrace(self.capture, self.buffer) {
+        if !is_etrace(self.trace.capture(), self.buffer) {
             return Ok(());
         }
         let name = &self.buffer.name;
@@ -369,7 +316,7 @@ impl BufferDecode<'_> {
 
     /// Reports what is wrong with the buffer, and what was decoded. Returns how many things were wrong.
     fn report<O>(&self, decoded: &Decoded<O>) -> u64 {
-        let Self { capture, buffer, image, .. } = *self;
+        let Self { trace, buffer, .. } = *self;
         let (errors, remarks): (Vec<_>, Vec<_>) =
             decoded.problems.iter().partition(|problem| problem.is_error());
         if self.again {
@@ -385,20 +332,21 @@ impl BufferDecode<'_> {
         for problem in remarks.iter().chain(&errors) {
             report(&format!("{}: {problem}", buffer.name));
         }
-        report_unread(capture, buffer, decoded.unread.iter().copied());
-        if self.options.no_image {
+        report_unread(trace.capture(), buffer, decoded.unread.iter().copied());
+        if self.no_image {
             summary::report_targets(&buffer.name, &decoded.tally);
         } else {
-            summary::report(&buffer.name, &decoded.tally, image);
+            summary::report(&buffer.name, &decoded.tally, trace.image());
         }
         decoded.errors()
     }
 
     /// The sources that can be decoded.
     fn sources(&self) -> impl Iterator<Item = &Source> {
-        let all = self.buffer.sources.iter().map(|&source| &self.capture.sources[source]);
+        let all = self.buffer.sources.iter().map(|&source| &self.trace.capture().sources[source]);
         all.filter(|source| {
-            !matches!(source.protocol, Protocol::Unsupported(..)) && source.number().is_some_and(self.wants)
+            !matches!(source.protocol, Protocol::Unsupported(..))
+                && source.number().is_some_and(|id| self.trace.is_chosen(id))
         })
     }
 

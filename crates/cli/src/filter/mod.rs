@@ -3,19 +3,18 @@
 mod places;
 mod time;
 
+use std::ops::Range;
+
 use clap::Args;
-use tracewright_engine::{Limits, Range};
-use tracewright_image::Image;
+use tracewright::{Clocks, Trace};
 use tracewright_input::Capture;
 use tracewright_profile::{PlaceFilter, Profile, Program, Window};
 
 pub use self::places::{binaries, is_called};
 pub use self::time::reasons;
 use crate::args::{LimitArgs, ProgramArgs, SelectArgs};
-use tracewright::Clocks;
-
 use crate::clocks;
-use crate::decode::{Within, offset};
+use crate::decode::offset;
 use crate::output::Error;
 
 /// Which part of a capture is counted, and with which program: options of all verbs that count.
@@ -36,15 +35,10 @@ pub struct PartArgs {
 }
 
 impl PartArgs {
-    /// Returns the part of a capture, to be decoded.
-    pub fn within<'a>(&'a self, capture: &'a Capture, image: &'a Image) -> Within<'a> {
-        let (asked, extent) = ((&self.select, &self.program), self.filter.extent());
-        Within { capture, image, asked, extent, jobs: self.jobs.into(), again: false }
-    }
-
-    /// Returns the part of a capture that was decoded before, to be decoded again in order.
-    pub fn again<'a>(&'a self, capture: &'a Capture, image: &'a Image) -> Within<'a> {
-        Within { jobs: 1, again: true, ..self.within(capture, image) }
+    /// Chooses the part of a trace.
+    pub fn of(&self, trace: Trace) -> Trace {
+        let limits = self.filter.limits.limits();
+        self.select.of(trace, false).range(self.filter.range()).limits(limits).jobs(self.jobs.into())
     }
 }
 
@@ -95,13 +89,13 @@ pub struct FilterArgs {
 
 impl FilterArgs {
     /// The part of the trace file.
-    pub fn range(&self) -> Range {
-        Range { from: self.from, to: self.to.unwrap_or(u64::MAX) }
+    pub fn range(&self) -> Range<u64> {
+        self.from..self.to.unwrap_or(u64::MAX)
     }
 
-    /// The part of the trace file, and how much of it.
-    pub fn extent(&self) -> (Range, Limits) {
-        (self.range(), self.limits.limits())
+    /// Whether all of the trace file is asked for.
+    pub fn is_whole(&self) -> bool {
+        self.range() == (0..u64::MAX)
     }
 
     /// Whether places are asked for, and not only a part of the trace.
@@ -122,14 +116,9 @@ impl FilterArgs {
     }
 
     /// The same, if the capture tells the time of any source that is asked for; otherwise it is an error.
-    pub fn window_of(
-        &self,
-        capture: &Capture,
-        select: &SelectArgs,
-        clocks: &Clocks,
-    ) -> Result<Window, Error> {
+    pub fn window_of(&self, trace: &Trace, clocks: &Clocks) -> Result<Window, Error> {
         let window = self.window()?;
-        time::check(&window, capture, select, clocks)?;
+        time::check(&window, trace, clocks)?;
         Ok(window)
     }
 

@@ -3,13 +3,12 @@
 use std::ops::Range;
 
 use tracewright::profile::Outside;
+use tracewright::{Clocks, Trace};
 use tracewright_core::Element;
-use tracewright_input::{Capture, Protocol, Source};
+use tracewright_input::{Protocol, Source};
 use tracewright_profile::Window;
 
-use crate::args::SelectArgs;
 use crate::output::Error;
-use tracewright::Clocks;
 
 /// Returns the reasons for the funnel why instructions are not in the time asked for.
 pub fn reasons(outside: Outside) -> Vec<(u64, &'static str)> {
@@ -37,8 +36,9 @@ pub fn between(
 }
 
 /// Whether any source that is asked for tells the time that is.
-pub fn check(window: &Window, capture: &Capture, select: &SelectArgs, clocks: &Clocks) -> Result<(), Error> {
-    let wanted = |source: &Source| source.number().is_some_and(|id| select.wants_number(id));
+pub fn check(window: &Window, trace: &Trace, clocks: &Clocks) -> Result<(), Error> {
+    let capture = trace.capture();
+    let wanted = |source: &Source| source.number().is_some_and(|id| trace.is_chosen(id));
     let sources = capture.sources.iter().enumerate().filter(|(_, source)| wanted(source));
     let instead = "--from and --to take offsets in the trace file instead";
     if window.cycles.is_some() && !sources.clone().any(|(index, _)| clocks.kind(index).is_some()) {

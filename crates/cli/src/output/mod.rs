@@ -127,7 +127,7 @@ pub enum Needs {
 }
 
 /// Reports a capture's problems; says whether any was an error.
-pub fn report_problems(problems: &[Problem], needs: Needs) -> Outcome {
+pub fn report_problems<'a>(problems: impl IntoIterator<Item = &'a Problem>, needs: Needs) -> Outcome {
     let mut errors = 0;
     for problem in problems {
         let matters = problem.subject == Subject::Trace || needs == Needs::All;

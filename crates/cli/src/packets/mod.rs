@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use clap::{Args, ValueEnum};
-use tracewright_engine::{Found, Options, PacketRequest, Place, Role, Source, Visitor, is_damage};
+use tracewright_engine::{Found, Options, Place, Role, Source, Visitor, is_damage};
 use tracewright_frames::Lost;
 use tracewright_input::{Buffer, Capture};
 
 use crate::args::{CaptureArgs, SelectArgs};
 use crate::etrace::is_etrace;
-use crate::output::{Error, Form, Needs, Outcome, Output, report, report_problems};
+use crate::output::{Error, Form, Outcome, Output, report};
 use crate::progress;
 
 /// Show every packet of a capture.
@@ -90,39 +90,28 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
 }
 
 fn print(opts: &Opts, mut printer: impl Printer) -> Result<Outcome, Error> {
-    let capture = opts.capture.open()?;
-    let outcome = report_problems(&capture.problems, Needs::Trace);
     let opencsd = opts.style == Style::Opencsd;
-    let options = Options { like_opencsd: opencsd, ..Options::default() };
+    let (trace, outcome) = opts.select.open(&opts.capture, opencsd)?;
+    let trace = trace.options(Options { like_opencsd: opencsd, ..Options::default() });
+    let capture = trace.capture();
     let mut out = Output::stdout(Form::json_if(opts.json));
     let mut errors = 0;
-    let buffers = opts.select.buffers(&capture, opencsd)?;
+    let buffers = trace.buffers()?;
     if opencsd && opts.select.buffer.is_none() && capture.buffers.len() > 1 {
         report(&format!(
             "only the first of {} buffers is shown: --buffer all shows all",
             capture.buffers.len()
         ));
     }
-    let wants = |id| opts.select.wants_number(id);
     for buffer in buffers {
-        if opencsd && is_etrace(&capture, buffer) {
+        if opencsd && is_etrace(capture, buffer) {
             let message = "--style opencsd is for Arm captures: OpenCSD cannot read E-Trace";
             return Err(Error::Message(message.into()));
         }
-        let bar = progress::of(buffer);
-        let progress = &|bytes| bar.inc(bytes);
-        let request = PacketRequest {
-            capture: &capture,
-            buffer,
-            bytes: None,
-            wants: &wants,
-            options: &options,
-            progress,
-        };
         let (unread, fillers, failed) = (BTreeMap::new(), None, Ok(()));
         let (out, printer) = (&mut out, &mut printer);
-        let mut print = Print { out, printer, capture: &capture, buffer, unread, fillers, errors: 0, failed };
-        let read = request.visit(&mut print)?;
+        let mut print = Print { out, printer, capture, buffer, unread, fillers, errors: 0, failed };
+        let read = progress::on(&trace, buffer).visit_buffer(buffer, &mut print)?;
         print.end_fillers();
         print.failed?;
         for problem in &read.problems {
@@ -130,10 +119,10 @@ fn print(opts: &Opts, mut printer: impl Printer) -> Result<Outcome, Error> {
         }
         errors += print.errors + read.problems.len() as u64;
         let ids = buffer.sources.iter().filter_map(|&source| capture.sources[source].number());
-        let ids: Vec<_> = ids.filter(|&id| wants(id)).collect();
+        let ids: Vec<_> = ids.filter(|&id| trace.is_chosen(id)).collect();
         print.printer.end(print.out, buffer, &ids, read.bytes)?;
         print.out.flush()?;
-        report_unread(&capture, buffer, print.unread);
+        report_unread(capture, buffer, print.unread);
     }
     Ok(outcome.and(Outcome::from_errors(errors)))
 }

@@ -19,6 +19,7 @@ use self::csv::Rows;
 use self::open::{Counted, Decoded};
 use crate::args::CaptureArgs;
 use crate::clocks::{self, report_ends};
+use crate::decode::Within;
 use crate::filter::{PartArgs, reasons};
 use crate::funnel::{self, Left};
 use crate::images;
@@ -293,8 +294,7 @@ fn in_order(
     let only = Only { window: &window, places };
     let ordered = Follower::new(clocks, program, graph, opts.paths.map(usize::from), only);
     // What is wrong was counted when it was decoded first.
-    let Decoded { capture, image, .. } = decoded;
-    let within = opts.part.again(capture, image);
+    let within = Within { trace: &decoded.trace, again: true };
     // With a time that is asked for, the clock was read before.
     let report = |sources: &Vec<_>| {
         if window.is_all() {
@@ -302,7 +302,7 @@ fn in_order(
         }
     };
     let (sources, _, _) = within.decode(&ordered, report)?;
-    Ok(ordered.finish(sources, image))
+    Ok(ordered.finish(sources, decoded.trace.image()))
 }
 
 /// Stacks: all that are in them run in the places that are asked for, but who called them need not be there.

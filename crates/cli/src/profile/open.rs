@@ -3,20 +3,20 @@
 use std::cell::OnceCell;
 use std::path::Path;
 
-use tracewright_engine::Limits;
 use tracewright_image::{Builder, Image};
 use tracewright_input::file::first_bytes;
-use tracewright_input::{Capture, ImageFile, map_file, perf};
+use tracewright_input::{ImageFile, map_file, perf};
 use tracewright_profile::{Binary, Profile, Program, store};
 
 use tracewright::profile::{BlockCounter, Outside, WindowCounter, attribute, fill, in_binaries};
+use tracewright::{Clocks, Trace};
 
 use crate::args::CaptureArgs;
 use crate::clocks::{self, report_ends};
+use crate::decode::Within;
 use crate::filter::PartArgs;
 use crate::funnel;
 use crate::output::{Error, Outcome, report};
-use tracewright::Clocks;
 
 /// A profile, and the binaries of it that are here.
 pub struct Counted {
@@ -31,8 +31,7 @@ pub struct Counted {
 
 /// A capture, and the programs that ran.
 pub struct Decoded {
-    pub capture: Capture,
-    pub image: Image,
+    pub trace: Trace,
     /// What tells cycles, once it was opened.
     clocks: OnceCell<Clocks>,
 }
@@ -40,7 +39,7 @@ pub struct Decoded {
 impl Decoded {
     /// Returns what tells cycles. It is opened only once, so what is wrong with it is said once.
     pub fn clocks(&self) -> &Clocks {
-        self.clocks.get_or_init(|| clocks::open(&self.capture))
+        self.clocks.get_or_init(|| clocks::open(self.trace.capture()))
     }
 }
 
@@ -50,45 +49,45 @@ const MOST_NAMED: usize = 5;
 impl Counted {
     /// Opens what is given as CAPTURE, and counts what is in the part and in the time of it that `filter` asks for.
     pub fn open(capture: &CaptureArgs, part: &PartArgs) -> Result<Self, Error> {
-        let PartArgs { select, program, filter, .. } = part;
-        let (extent, window) = (filter.extent(), filter.window()?);
+        let PartArgs { program, filter, .. } = part;
+        let window = filter.window()?;
         if is_profile(&capture.capture) {
             no_trace(capture, part, "a profile")?;
             return Self::read(capture, &program.images);
         }
-        let (opened, image, mut outcome) = program.open(capture)?;
-        let within = part.within(&opened, &image);
+        let (trace, mut outcome) = program.open(capture)?;
+        let trace = part.of(trace);
+        let (within, image) = (Within { trace: &trace, again: false }, trace.image());
         // By node, instructions are not counted in order, and where branches went is counted of all that is decoded.
-        let in_order =
-            !window.is_all() || !extent.0.is_all() || extent.1.instructions != Limits::NONE.instructions;
+        let in_order = !window.is_all() || !filter.is_whole() || filter.limits.any_instructions();
         let clocks = OnceCell::new();
         let (mut profile, program, outside, (tally, errors)) = if !in_order {
             let (counts, tally, errors) = within.decode(&BlockCounter, |_| {})?;
-            let mut profile = in_binaries(counts, &image);
-            let program = Program::new(&profile, &image);
+            let mut profile = in_binaries(counts, image);
+            let program = Program::new(&profile, image);
             attribute(&mut profile, &program);
             (profile, program, Outside::default(), (tally, errors))
         } else {
             let none = Clocks::default();
             let clocks = match window.cycles {
                 Some(_) => {
-                    let found = filter.clocks(&opened)?;
+                    let found = filter.clocks(trace.capture())?;
                     clocks.get_or_init(|| found)
                 }
                 None => &none,
             };
             outcome = outcome.and(clocks::outcome(clocks));
-            let window = filter.window_of(&opened, select, clocks)?;
+            let window = filter.window_of(&trace, clocks)?;
             let (done, tally, errors) =
                 within.decode(&WindowCounter { clocks, window: &window }, |done| {
                     report_ends(done.ends.iter().copied());
                 })?;
-            let (profile, program, outside) = done.finish(&image);
+            let (profile, program, outside) = done.finish(image);
             (profile, program, outside, (tally, errors))
         };
         fill(&mut profile.funnel, &tally);
         outcome = outcome.and(Outcome::from_errors(errors));
-        let decoded = Some(Decoded { capture: opened, image, clocks });
+        let decoded = Some(Decoded { trace, clocks });
         Ok(Self { profile, program, outcome, decoded, outside })
     }
 
@@ -113,7 +112,7 @@ pub fn no_trace(
 ) -> Result<(), Error> {
     let option = [
         (!select.is_all(), "--id and --buffer"),
-        (!filter.range().is_all(), "--from and --to"),
+        (!filter.is_whole(), "--from and --to"),
         (filter.limits.any(), "--max-instructions and --max-memory"),
         (!filter.window()?.is_all(), "--from-cycle, --to-cycle, --from-time and --to-time"),
         (capture.packing.is_some() || !capture.sources.is_empty(), "--packing and --source"),

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use tracewright::{SourceStalls, StallMeter};
-use tracewright_engine::Range;
 use tracewright_profile::Window;
 
 use self::table::Tables;
@@ -92,11 +91,12 @@ enum Sort {
 
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
-    let (capture, image, mut outcome) = opts.program.open(&opts.capture)?;
-    let clocks = clocks::find(&capture)?;
+    let (trace, mut outcome) = opts.program.open(&opts.capture)?;
+    let trace = opts.select.of(trace, false).limits(opts.limits.limits()).jobs(1);
+    let (capture, image) = (trace.capture(), trace.image());
+    let clocks = clocks::find(capture)?;
     outcome = outcome.and(clocks::outcome(&clocks));
-    let wanted =
-        |index: usize| capture.sources[index].number().is_some_and(|id| opts.select.wants_number(id));
+    let wanted = |index: usize| capture.sources[index].number().is_some_and(|id| trace.is_chosen(id));
     if !(0..capture.sources.len()).any(|index| wanted(index) && clocks.kind(index).is_some()) {
         return Err(Error::Message(format!(
             "{}: nothing tells cycles here: record with --timing and --delta, switch on cycle counts \
@@ -105,8 +105,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         )));
     }
     let window = Window::default();
-    let (asked, extent) = ((&opts.select, &opts.program), (Range::ALL, opts.limits.limits()));
-    let within = Within { capture: &capture, image: &image, asked, extent, jobs: 1, again: false };
+    let within = Within { trace: &trace, again: false };
     let meter = StallMeter { clocks: &clocks, window: &window };
     let ends = |sources: &Vec<SourceStalls>| report_ends(sources.iter().filter_map(|source| source.end));
     let (mut sources, tally, errors) = within.decode(&meter, ends)?;
@@ -115,7 +114,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         report(&format!("{name}: nothing tells its cycles: it is left out"));
     }
     sources.retain(|source| source.stalls.is_some());
-    let tables = Tables::new(&sources, &image, opts.sort);
+    let tables = Tables::new(&sources, image, opts.sort);
     let names: Vec<_> = sources.iter().map(|source| capture.sources[source.index].name.as_str()).collect();
     let title = title(&opts.capture.capture);
     if opts.timeline.is_some() && sources.len() != 1 {
@@ -131,12 +130,12 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let text = match opts.json {
         true => {
             let named: Vec<_> = names.iter().copied().zip(&sources).collect();
-            json::object(&named, &tables, &image, &tally)
+            json::object(&named, &tables, image, &tally)
         }
-        false => text::all(opts, &names, &sources, &tables, &image),
+        false => text::all(opts, &names, &sources, &tables, image),
     };
     write("-".as_ref(), Form::json_if(opts.json), text.as_bytes(), false)?;
-    outcome = outcome.and(images::report_left_out(&image));
+    outcome = outcome.and(images::report_left_out(image));
     Ok(outcome.and(Outcome::from_errors(errors)))
 }
 

@@ -5,11 +5,11 @@ use std::io::Write;
 use clap::Args;
 use serde_json::{Map, Value, json};
 use tracewright_core::text::Printable;
-use tracewright_engine::{Counted, Counts, Distances, Kind, Options, PacketRequest, Role};
+use tracewright_engine::{Counted, Counts, Distances, Kind, Role};
 use tracewright_input::{Buffer, Capture, Protocol, Source};
 
 use crate::args::{CaptureArgs, SelectArgs};
-use crate::output::{Error, Form, Needs, Outcome, Output, report, report_problems};
+use crate::output::{Error, Form, Outcome, Output, report};
 use crate::packets::report_unread;
 use crate::{progress, retirement};
 
@@ -45,23 +45,20 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     if opts.thread.is_some() {
         return Err(Error::Message("--thread is for logs of tracewright's plugin for QEMU".into()));
     }
-    let capture = opts.capture.open()?;
-    let mut outcome = report_problems(&capture.problems, Needs::Trace);
+    let (trace, mut outcome) = opts.select.open(&opts.capture, false)?;
+    let capture = trace.capture();
     let mut out = Output::stdout(Form::json_if(opts.json));
     let mut another = false;
-    let wants = |id| opts.select.wants_number(id);
-    for buffer in opts.select.buffers(&capture, false)? {
-        let bar = progress::of(buffer);
-        let (options, progress) = (&Options::default(), &|bytes| bar.inc(bytes));
-        let request =
-            PacketRequest { capture: &capture, buffer, bytes: None, wants: &wants, options, progress };
-        let counted = request.count()?;
+    for buffer in trace.buffers()? {
+        let counted = progress::on(&trace, buffer).count_packets(buffer)?;
         for problem in &counted.problems {
             report(&format!("{}: {problem}", buffer.name));
         }
         let mut wanted = buffer.sources.clone();
-        wanted.retain(|&source| capture.sources[source].number().map_or(!counted.names_sources, wants));
-        let stats = Stats { capture: &capture, buffer, counted: &counted, wanted };
+        wanted.retain(|&source| {
+            capture.sources[source].number().map_or(!counted.names_sources, |id| trace.is_chosen(id))
+        });
+        let stats = Stats { capture, buffer, counted: &counted, wanted };
         if opts.json {
             writeln!(out, "{}", stats.json())?;
         } else {
@@ -72,7 +69,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         }
         out.flush()?;
         outcome = outcome.and(Outcome::from_errors(counted.errors()));
-        report_unread(&capture, buffer, counted.unread);
+        report_unread(capture, buffer, counted.unread);
     }
     Ok(outcome)
 }

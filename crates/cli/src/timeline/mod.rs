@@ -12,6 +12,7 @@ use tracewright_profile::slices::{Limits, Shown};
 
 use crate::args::CaptureArgs;
 use crate::clocks::{self, report_ends};
+use crate::decode::Within;
 use crate::filter::{FilterArgs, PartArgs, reasons};
 use crate::funnel::{self, Left};
 use crate::output::{Error, Form, Outcome, Output, report, report_unwritten};
@@ -94,14 +95,15 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     };
     let Counted { mut profile, program, mut outcome, decoded, .. } =
         Counted::open(&opts.capture, &PartArgs { filter: no_time, ..opts.part.clone() })?;
-    let Some(Decoded { capture, image, .. }) = decoded else { return Ok(outcome) };
+    let Some(Decoded { trace, .. }) = decoded else { return Ok(outcome) };
     let places = opts.part.filter.places(&profile, &[&program])?;
+    let capture = trace.capture();
     let only = places.map(|places| places.functions_of(&profile, &program));
-    let clocks = opts.part.filter.clocks(&capture)?;
+    let clocks = opts.part.filter.clocks(capture)?;
     outcome = outcome.and(clocks::outcome(&clocks));
     // Instructions are counted where nothing tells cycles; but nothing stands for timestamps.
     let stamped = FilterArgs { from_cycle: None, to_cycle: None, ..opts.part.filter.clone() };
-    let times = stamped.window_of(&capture, &opts.part.select, &clocks)?.times;
+    let times = stamped.window_of(&trace, &clocks)?.times;
     let cycles = opts.part.filter.window()?.cycles.unwrap_or(0..u64::MAX);
     let limits = Limits { from: cycles.start, to: cycles.end, shortest: opts.min, most: opts.most };
     let names: Vec<_> = capture.sources.iter().map(|source| Printable(&source.name).to_string()).collect();
@@ -118,7 +120,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     };
     let slices = SliceWriter::new(&clocks, (limits, times), &names, &units, only.as_ref(), viewer);
     // What is wrong was said when it was counted.
-    let within = opts.part.again(&capture, &image);
+    let within = Within { trace: &trace, again: true };
     let ends = |done: &Vec<SourceSlices>| report_ends(done.iter().filter_map(|source| source.end));
     let (done, _, _) = within.decode(&slices, ends)?;
     if slices.finish(&done, opts.output.as_os_str() == "-")? {
