@@ -3,7 +3,6 @@
 mod control;
 mod data;
 mod decode_reference;
-mod decode_round_trip;
 mod decode_twin;
 mod encode_blocks;
 mod encode_c_codec;
