@@ -5,7 +5,6 @@ mod data;
 mod decode_reference;
 mod decode_twin;
 mod encode_blocks;
-mod encode_c_codec;
 mod encode_ports;
 mod encode_reference;
 mod encode_riscv_etrace;
