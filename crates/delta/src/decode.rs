@@ -3,7 +3,7 @@
 use crate::bits::BitReader;
 use crate::config::{Code, Config, Format};
 use crate::group::{Group, NoGroup};
-use crate::item::{DeltaSink, Lost, Off, Run, Span, Told, Why};
+use crate::item::{DeltaSink, Lost, Off, Run, Span, Why};
 use crate::packet::{Kind, LONGEST, MAGIC, Packet, Read, Sync};
 use crate::pairs;
 
@@ -304,9 +304,12 @@ impl Decoder {
         let all = self.retired.checked_add(retired)?;
         if cycles > 0 {
             let span = Span { cycle, cycles, retired, width: config.width, amortise: config.amortise };
-            match span.told()? {
-                Told::Run(run) => sink.run(run),
-                Told::Span(span) => sink.span(span),
+            if !span.is_possible() {
+                return None;
+            }
+            match span.as_run() {
+                Some(run) => sink.run(run),
+                None => sink.span(span),
             }
         } else if retired > 0 {
             return None;

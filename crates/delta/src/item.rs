@@ -67,27 +67,23 @@ impl Span {
         (self.cycles - 1).div_ceil(u64::from(self.amortise) + 1) + 1
     }
 
-    /// Returns what {A, B, C} implies for A cycles, or `None` if no encoder emits it.
-    pub(crate) fn told(&self) -> Option<Told> {
-        let most = self.cycles.checked_mul(u64::from(self.width))?;
-        if self.cycles == 0 || self.retired < self.least() || self.retired > most {
-            return None;
-        }
+    /// Returns whether an encoder can emit this.
+    pub(crate) fn is_possible(&self) -> bool {
+        let most = self.cycles.checked_mul(u64::from(self.width));
+        self.cycles > 0 && self.retired >= self.least() && most.is_some_and(|most| self.retired <= most)
+    }
+
+    /// Returns the exact run that the totals imply, if they do.
+    pub(crate) fn as_run(&self) -> Option<Run> {
         let one_each = self.retired == self.cycles && (self.amortise == 0 || self.width == 1);
         let each = match () {
             () if self.cycles == 1 => self.retired as u8,
-            () if self.retired == most => self.width,
+            () if self.retired == self.cycles * u64::from(self.width) => self.width,
             () if one_each => 1,
-            () => return Some(Told::Span(*self)),
+            () => return None,
         };
-        Some(Told::Run(Run { cycle: self.cycle, cycles: self.cycles, each }))
+        Some(Run { cycle: self.cycle, cycles: self.cycles, each })
     }
-}
-
-/// The knowledge about some cycles.
-pub(crate) enum Told {
-    Run(Run),
-    Span(Span),
 }
 
 /// A deliberate stop of tracing.

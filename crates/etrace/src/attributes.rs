@@ -125,7 +125,7 @@ pub struct ParamsError {
 }
 
 impl ParamsError {
-    fn new(name: &str, why: impl Into<String>) -> Self {
+    pub(crate) fn new(name: &str, why: impl Into<String>) -> Self {
         Self { name: name.to_owned(), why: why.into() }
     }
 }

@@ -58,43 +58,28 @@ const DATA: &[OptionField<data::Options>] = &[
     row("full_data", "data values are sent whole, not as differences", |o| &mut o.full_data),
 ];
 
-impl Options {
-    /// Returns all options of instruction trace.
-    pub const fn fields() -> &'static [OptionField<Self>] {
-        INSTRUCTION
-    }
+/// Adds the functions that options by name need.
+macro_rules! by_name {
+    ($type:ty, $fields:ident) => {
+        impl $type {
+            /// Returns all options.
+            pub const fn fields() -> &'static [OptionField<Self>] {
+                $fields
+            }
 
-    /// Returns the name of each option and whether it is on.
-    pub fn names(self) -> impl Iterator<Item = (&'static str, bool)> {
-        let mut options = self;
-        INSTRUCTION.iter().map(move |field| (field.name, *(field.place)(&mut options)))
-    }
+            /// Returns the name of each option and whether it is on.
+            pub fn names(mut self) -> impl Iterator<Item = (&'static str, bool)> {
+                $fields.iter().map(move |field| (field.name, *(field.place)(&mut self)))
+            }
 
-    /// Switches the option `name` on or off. Returns `false` if there is no such option.
-    pub fn set(&mut self, name: &str, on: bool) -> bool {
-        set(INSTRUCTION, self, name, on)
-    }
+            /// Switches the option `name` on or off. Returns `false` if there is no such option.
+            pub fn set(&mut self, name: &str, on: bool) -> bool {
+                let field = $fields.iter().find(|field| field.name == name);
+                field.inspect(|field| *(field.place)(self) = on).is_some()
+            }
+        }
+    };
 }
 
-impl data::Options {
-    /// Returns all options of data trace.
-    pub const fn fields() -> &'static [OptionField<Self>] {
-        DATA
-    }
-
-    /// Returns the name of each option and whether it is on.
-    pub fn names(self) -> impl Iterator<Item = (&'static str, bool)> {
-        let mut options = self;
-        DATA.iter().map(move |field| (field.name, *(field.place)(&mut options)))
-    }
-
-    /// Switches the option `name` on or off. Returns `false` if there is no such option.
-    pub fn set(&mut self, name: &str, on: bool) -> bool {
-        set(DATA, self, name, on)
-    }
-}
-
-fn set<T>(fields: &[OptionField<T>], options: &mut T, name: &str, on: bool) -> bool {
-    let field = fields.iter().find(|field| field.name == name);
-    field.inspect(|field| *(field.place)(options) = on).is_some()
-}
+by_name!(Options, INSTRUCTION);
+by_name!(data::Options, DATA);

@@ -1,73 +1,94 @@
 use crate::data;
 
-/// Fixed attributes of an encoder, as discovery reports them. Fields have the names of the specification,
-/// without `_p`. Table sizes are exponents of two; 0 means that the table is absent.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Params {
-    /// Width of an instruction address in bits.
-    pub iaddress_width: u8,
-    /// Number of low address bits that are not sent.
-    pub iaddress_lsb: u8,
-    /// Width of a context in bits; not sent if [`nocontext`](Self::nocontext).
-    pub context_width: u8,
-    /// Whether contexts are left out.
-    pub nocontext: bool,
-    /// Width of a time in bits; not sent if [`notime`](Self::notime).
-    pub time_width: u8,
-    /// Whether times are left out.
-    pub notime: bool,
-    /// Width of a privilege level in bits.
-    pub privilege_width: u8,
-    /// Width of a trap cause in bits.
-    pub ecause_width: u8,
-    /// Width of the subformat of format 0 in bits.
-    pub f0s_width: u8,
-    /// Size of the branch predictor (exponent of two).
-    pub bpred_size: u8,
-    /// Size of the jump target cache (exponent of two).
-    pub cache_size: u8,
-    /// Width of the counter of nested calls in bits.
-    pub call_counter_size: u8,
-    /// Size of the return address stack (exponent of two).
-    pub return_stack_size: u8,
-    /// Whether the encoder recognises sequentially inferable jumps.
-    pub sijump: bool,
-    /// Draft 2.0.5: whether packets carry the number of implicit returns (`irets`) in place of the stack
-    /// depth (`irdepth`).
-    pub iret_ext: bool,
-    /// Quirk of the reference model: whether `irdepth` is written as all ones where `irreport` is not
-    /// asserted. The parser accepts both forms.
-    pub irdepth_ones: bool,
-    /// Quirk of PULP's `rv_tracer`: whether only addresses are compressed, to whole bytes, and flags are not
-    /// chained to them.
-    pub address_bytes: bool,
-    /// Layout of support packets.
-    pub support: SupportLayout,
-    /// Width of a data address in bits.
-    pub daddress_width: u8,
-    /// Width of the widest data access in bits: 8, 16, 32 or 64.
-    pub data_width: u8,
-    /// Width of the type of a data access in bits, which selects the kinds that are traced. 1: loads and
-    /// stores. 2: also multiple accesses ([`mmacas_ext`](Self::mmacas_ext)). 3: also CSRs. 4: also atomics.
-    pub dtype_width: u8,
-    /// Width of a CSR in bits: 32 or 64.
-    pub csr_width: u8,
-    /// Compression of values in data trace.
-    pub data_compression: data::Compression,
-    /// Width of `diff` in packets of CSRs and in data packets without an address: 2, or 1 if there is only
-    /// one compression.
-    pub data_diff_width: u8,
-    /// Width of `diff` in packets of CSRs without data: 0 or 1.
-    pub csr_diff_width: u8,
-    /// Whether loads and atomics take two packets: one for the request, one for the loaded value.
-    pub split_loads: bool,
-    /// Width of the identifier of a request in bits, for split loads.
-    pub lrid_width: u8,
-    /// Draft 2.0.5: whether data packets use the formats of the extension for multiple accesses and
-    /// compare-and-swap.
-    pub mmacas_ext: bool,
-    /// Meaning of data packets where the reference model departs from the specification.
-    pub data_dialect: data::Dialect,
+/// Makes the struct, with a default for each field.
+macro_rules! params {
+    ($(#[$about:meta])* pub struct Params { $($(#[$doc:meta])* $name:ident: $type:ty = $default:expr,)* }) => {
+        $(#[$about])*
+        pub struct Params {
+            $($(#[$doc])* pub $name: $type,)*
+        }
+
+        impl Default for Params {
+            /// Returns the attributes of an RV64 encoder, with the default sizes of the specification where
+            /// they make sense.
+            fn default() -> Self {
+                Self { $($name: $default,)* }
+            }
+        }
+    };
+}
+
+params! {
+    /// Fixed attributes of an encoder, as discovery reports them. Fields have the names of the specification,
+    /// without `_p`. Table sizes are exponents of two; 0 means that the table is absent.
+    #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+    pub struct Params {
+        /// Width of an instruction address in bits.
+        iaddress_width: u8 = 64,
+        /// Number of low address bits that are not sent.
+        iaddress_lsb: u8 = 1,
+        /// Width of a context in bits; not sent if [`nocontext`](Self::nocontext).
+        context_width: u8 = 32,
+        /// Whether contexts are left out.
+        nocontext: bool = true,
+        /// Width of a time in bits; not sent if [`notime`](Self::notime).
+        time_width: u8 = 64,
+        /// Whether times are left out.
+        notime: bool = true,
+        /// Width of a privilege level in bits.
+        privilege_width: u8 = 2,
+        /// Width of a trap cause in bits.
+        ecause_width: u8 = 5,
+        /// Width of the subformat of format 0 in bits.
+        f0s_width: u8 = 1,
+        /// Size of the branch predictor (exponent of two).
+        bpred_size: u8 = 0,
+        /// Size of the jump target cache (exponent of two).
+        cache_size: u8 = 0,
+        /// Width of the counter of nested calls in bits.
+        call_counter_size: u8 = 0,
+        /// Size of the return address stack (exponent of two).
+        return_stack_size: u8 = 0,
+        /// Whether the encoder recognises sequentially inferable jumps.
+        sijump: bool = false,
+        /// Draft 2.0.5: whether packets carry the number of implicit returns (`irets`) in place of the stack
+        /// depth (`irdepth`).
+        iret_ext: bool = false,
+        /// Quirk of the reference model: whether `irdepth` is written as all ones where `irreport` is not
+        /// asserted. The parser accepts both forms.
+        irdepth_ones: bool = false,
+        /// Quirk of PULP's `rv_tracer`: whether only addresses are compressed, to whole bytes, and flags are
+        /// not chained to them.
+        address_bytes: bool = false,
+        /// Layout of support packets.
+        support: SupportLayout = SupportLayout::Reference,
+        /// Width of a data address in bits.
+        daddress_width: u8 = 64,
+        /// Width of the widest data access in bits: 8, 16, 32 or 64.
+        data_width: u8 = 64,
+        /// Width of the type of a data access in bits, which selects the kinds that are traced. 1: loads and
+        /// stores. 2: also multiple accesses ([`mmacas_ext`](Self::mmacas_ext)). 3: also CSRs. 4: also
+        /// atomics.
+        dtype_width: u8 = 4,
+        /// Width of a CSR in bits: 32 or 64.
+        csr_width: u8 = 64,
+        /// Compression of values in data trace.
+        data_compression: data::Compression = data::Compression::Both,
+        /// Width of `diff` in packets of CSRs and in data packets without an address: 2, or 1 if there is
+        /// only one compression.
+        data_diff_width: u8 = 2,
+        /// Width of `diff` in packets of CSRs without data: 0 or 1.
+        csr_diff_width: u8 = 1,
+        /// Whether loads and atomics take two packets: one for the request, one for the loaded value.
+        split_loads: bool = false,
+        /// Width of the identifier of a request in bits, for split loads.
+        lrid_width: u8 = 1,
+        /// Draft 2.0.5: whether data packets use the formats of the extension for multiple accesses and
+        /// compare-and-swap.
+        mmacas_ext: bool = false,
+        /// Meaning of data packets where the reference model departs from the specification.
+        data_dialect: data::Dialect = data::Dialect::Standard,
+    }
 }
 
 /// Layout of `encoder_mode` and the options in a support packet, which the specification (2.0) leaves to the
@@ -81,44 +102,6 @@ pub enum SupportLayout {
     Pulp,
     /// Layout of the standard support packet (draft 2.0.5).
     Standard,
-}
-
-impl Default for Params {
-    /// Returns the attributes of an RV64 encoder, with the default sizes of the specification where they make
-    /// sense.
-    fn default() -> Self {
-        Self {
-            iaddress_width: 64,
-            iaddress_lsb: 1,
-            context_width: 32,
-            nocontext: true,
-            time_width: 64,
-            notime: true,
-            privilege_width: 2,
-            ecause_width: 5,
-            f0s_width: 1,
-            bpred_size: 0,
-            cache_size: 0,
-            call_counter_size: 0,
-            return_stack_size: 0,
-            sijump: false,
-            iret_ext: false,
-            irdepth_ones: false,
-            address_bytes: false,
-            support: SupportLayout::Reference,
-            daddress_width: 64,
-            data_width: 64,
-            dtype_width: 4,
-            csr_width: 64,
-            data_compression: data::Compression::Both,
-            data_diff_width: 2,
-            csr_diff_width: 1,
-            split_loads: false,
-            lrid_width: 1,
-            mmacas_ext: false,
-            data_dialect: data::Dialect::Standard,
-        }
-    }
 }
 
 impl Params {

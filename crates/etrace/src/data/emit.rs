@@ -1,6 +1,6 @@
 //! Packets to bytes.
 
-use tracewright_core::{AtomicOp, CsrOp};
+use tracewright_core::AtomicOp;
 
 use super::Dialect;
 use super::types::{Atomic, AtomicKind, Csr, Diff, Packet, Response, Transfer, Value};
@@ -112,14 +112,11 @@ impl Fields<'_> {
     }
 
     fn csr(&mut self, csr: &Csr) {
-        let (number, bits) = match (self.params.mmacas_ext, csr.op) {
-            (false, op) => (op as u64, 2),
-            (true, CsrOp::Write) => (4, 4),
-            (true, CsrOp::Set) => (5, 4),
-            (true, CsrOp::Clear) => (6, 4),
-        };
         self.format(5, 2);
-        self.writer.put(number, bits);
+        match self.params.mmacas_ext {
+            true => self.writer.put(4 + csr.op as u64, 4),
+            false => self.writer.put(csr.op as u64, 2),
+        }
         let length = self.params.csr_length_bits();
         match csr.data {
             None => self.address_diff(csr.diff, self.params.csr_diff_width.into()),

@@ -33,6 +33,9 @@ pub(crate) fn read(reader: Reader, params: &Params, options: &Options) -> Result
 const OPS: [AtomicOp; 7] =
     [AtomicOp::Swap, AtomicOp::Add, AtomicOp::And, AtomicOp::Or, AtomicOp::Xor, AtomicOp::Max, AtomicOp::Min];
 
+/// Operations on CSRs in the order of their numbers.
+const CSRS: [CsrOp; 3] = [CsrOp::Write, CsrOp::Set, CsrOp::Clear];
+
 fn atomic(subtype: u64, dialect: Dialect) -> Option<AtomicKind> {
     let index = match (dialect, subtype) {
         (Dialect::Reference, 4) => return None,
@@ -66,9 +69,7 @@ impl Fields<'_> {
                     self.transfer(format == 1, subformat)
                 }
                 2 => match self.reader.take(4) {
-                    4 => self.csr(CsrOp::Write),
-                    5 => self.csr(CsrOp::Set),
-                    6 => self.csr(CsrOp::Clear),
+                    subformat @ 4..=6 => self.csr(CSRS[subformat as usize - 4]),
                     subformat => self.atomic(draft_atomic(subformat).ok_or(Malformed::Field("subformat"))?),
                 },
                 _ => self.response(),
@@ -78,13 +79,8 @@ impl Fields<'_> {
             0..=3 => self.transfer(false, format),
             4 if self.params.split_loads => self.response(),
             5 => {
-                let op = match self.reader.take(2) {
-                    0 => CsrOp::Write,
-                    1 => CsrOp::Set,
-                    2 => CsrOp::Clear,
-                    _ => return Err(Malformed::Field("subtype")),
-                };
-                self.csr(op)
+                let op = CSRS.get(self.reader.take(2) as usize).ok_or(Malformed::Field("subtype"))?;
+                self.csr(*op)
             }
             6 => {
                 let subtype = self.reader.take(3);

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use tracewright_core::{AtomicOp, CsrOp};
+use tracewright_core::DataKind;
 
 use super::types::{Atomic, AtomicKind, Csr, Diff, Packet, Transfer, Value};
 
@@ -21,7 +21,7 @@ impl fmt::Display for Packet {
             }
             Self::Atomic(Atomic { kind, size, lrid, diff, operand, data, address }) => {
                 let name = match kind {
-                    AtomicKind::Done(op) => name(*op),
+                    AtomicKind::Done(op) => DataKind::Atomic(*op).name().trim_start_matches("atomic "),
                     AtomicKind::StoreFailed => "conditional store failed",
                     AtomicKind::CompareFailed => "compare and swap failed",
                 };
@@ -32,11 +32,7 @@ impl fmt::Display for Packet {
                 place(f, *address, *diff, true, *size)
             }
             Self::Csr(Csr { op, diff, data, operand, address }) => {
-                f.write_str(match op {
-                    CsrOp::Write => "csr write",
-                    CsrOp::Set => "csr set",
-                    CsrOp::Clear => "csr clear",
-                })?;
+                f.write_str(DataKind::Csr(*op).name())?;
                 value(f, "data", *data, *diff)?;
                 value(f, "operand", *operand, *diff)?;
                 let sign = if data.is_none() && diff.is_address_difference() { "+" } else { "" };
@@ -51,18 +47,6 @@ impl fmt::Display for Packet {
                 }
             }
         }
-    }
-}
-
-const fn name(op: AtomicOp) -> &'static str {
-    match op {
-        AtomicOp::Swap => "swap",
-        AtomicOp::Add => "add",
-        AtomicOp::And => "and",
-        AtomicOp::Or => "or",
-        AtomicOp::Xor => "xor",
-        AtomicOp::Max => "max",
-        AtomicOp::Min => "min",
     }
 }
 

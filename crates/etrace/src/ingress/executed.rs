@@ -1,4 +1,4 @@
-use tracewright_core::{Block, Ended, Flow, Role};
+use tracewright_core::{Block, Flow};
 use tracewright_isa::riscv::IType;
 
 use super::{CType, Entry, ITypeWidth, Step};
@@ -108,14 +108,14 @@ impl Executed {
 
     #[inline(always)]
     fn step(&self, block: &Block) -> Step {
-        let (itype, sijump) = itype_of(block);
         Step {
-            itype: self.itype_width.narrow(itype),
+            // If a log ends at a branch, nothing follows it, so the choice of its outcome does not matter.
+            itype: self.itype_width.narrow(IType::of(block)),
             iaddr: block.start,
             iretire: (block.end.wrapping_sub(block.start) / 2) as u32,
             // Instructions have 2, 4, 6 or 8 bytes.
             ilastsize: block.last_len >> 2 & 3,
-            sijump,
+            sijump: block.class.flow == Flow::Pair,
             time: self.time,
             cycle: self.cycle,
         }
@@ -140,31 +140,4 @@ impl Executed {
             ..Entry::NOTHING
         }
     }
-}
-
-/// Returns the type of a block's last instruction, and whether the instruction before it gives its target.
-///
-/// If a log ends at a branch, its outcome is unknown. The branch retired, so it gets one of the branch types;
-/// nothing follows it, so the choice does not matter.
-#[inline]
-fn itype_of(block: &Block) -> (IType, bool) {
-    let class = block.class;
-    // The most frequent case comes first.
-    if class.conditional {
-        let is_taken = block.ended == Ended::Taken;
-        return (if is_taken { IType::TakenBranch } else { IType::NotTakenBranch }, false);
-    }
-    if !class.is_branch() {
-        return (IType::None, false);
-    }
-    let itype = match (class.flow, class.role) {
-        (Flow::Direct, Role::Call) => IType::InferableCall,
-        (Flow::Direct, _) => IType::InferableJump,
-        (_, Role::Call) => IType::UninferableCall,
-        (_, Role::Swap) => IType::CoRoutineSwap,
-        (_, Role::Return) => IType::Return,
-        (_, Role::ExceptionReturn) => IType::TrapReturn,
-        (_, Role::Jump | Role::LoopEnd) => IType::UninferableJump,
-    };
-    (itype, class.flow == Flow::Pair)
 }

@@ -19,38 +19,12 @@ fn short(entries: &[Entry]) -> Vec<(IType, u64, u32, u8)> {
 }
 
 #[test]
-fn types_are_told_by_operations_and_registers() {
-    let types = [
-        (PLAIN, IType::None),
-        (BRANCH, IType::TakenBranch),
-        (Operation::Branch { taken: false }, IType::NotTakenBranch),
-        (Operation::TrapReturn, IType::TrapReturn),
-        (Operation::Jal { rd: 1 }, IType::InferableCall),
-        (Operation::Jal { rd: 5 }, IType::InferableCall),
-        (Operation::Jal { rd: 0 }, IType::InferableJump),
-        (Operation::Jal { rd: 7 }, IType::OtherInferableJump),
-        (Operation::Jalr { rd: 1, rs1: 0 }, IType::InferableCall),
-        (Operation::Jalr { rd: 0, rs1: 0 }, IType::InferableJump),
-        (Operation::Jalr { rd: 7, rs1: 0 }, IType::OtherInferableJump),
-        (Operation::Jalr { rd: 1, rs1: 1 }, IType::UninferableCall),
-        (Operation::Jalr { rd: 5, rs1: 9 }, IType::UninferableCall),
-        (Operation::Jalr { rd: 1, rs1: 5 }, IType::CoRoutineSwap),
-        (Operation::Jalr { rd: 5, rs1: 1 }, IType::CoRoutineSwap),
-        (Operation::Jalr { rd: 0, rs1: 1 }, IType::Return),
-        (Operation::Jalr { rd: 7, rs1: 5 }, IType::Return),
-        (Operation::Jalr { rd: 0, rs1: 9 }, IType::UninferableJump),
-        (Operation::Jalr { rd: 7, rs1: 9 }, IType::OtherUninferableJump),
-    ];
-    for (operation, itype) in types {
-        assert_eq!(operation.itype(), itype, "{operation:?}");
-    }
-}
-
-#[test]
 fn types_of_operations_are_those_of_instructions() {
     for rd in 0..32 {
         for rs1 in 0..32 {
-            for bits in [0x67 | rd << 7 | rs1 << 15, 0x6f | rd << 7, 0x63 | rs1 << 15, 0x17 | rd << 7, 0x13] {
+            let returns = [0x3020_0073, 0x1020_0073];
+            let jumps = [0x67 | rd << 7 | rs1 << 15, 0x6f | rd << 7, 0x63 | rs1 << 15, 0x17 | rd << 7, 0x13];
+            for bits in jumps.into_iter().chain(returns) {
                 let instruction = decode(Xlen::Rv64, bits);
                 for taken in [false, true] {
                     let operation = Operation::of(&instruction, taken);

@@ -78,10 +78,7 @@ impl Config {
                 ("type_bits", type_bits, 8),
             ];
             if let Some((name, value, most)) = limits.iter().find(|(_, value, most)| value > most) {
-                return Err(ParamsError {
-                    name: (*name).into(),
-                    why: format!("{value} is more than {most}"),
-                });
+                return Err(ParamsError::new(name, format!("{value} is more than {most}")));
             }
         }
         self.params.check()

@@ -96,11 +96,6 @@ enum Likely {
     Start,
 }
 
-const NO_ADDRESS: data::Options =
-    data::Options { no_address: true, no_data: false, full_address: false, full_data: false };
-const NO_DATA: data::Options =
-    data::Options { no_address: false, no_data: true, full_address: false, full_data: false };
-
 /// Classifies `message`. Its source may have changed options in bytes that could not be read.
 fn likely(message: &[u8], config: &Config, sources: &Sources) -> Option<Likely> {
     let frame = config.encapsulation.frame(message).ok()?;
@@ -109,7 +104,9 @@ fn likely(message: &[u8], config: &Config, sources: &Sources) -> Option<Likely> 
         Body::Idle | Body::Alignment => return Some(Likely::Null),
         Body::Other(_) => return None,
         Body::Data(reader) => {
-            let any = [data, data::Options::default(), NO_ADDRESS, NO_DATA];
+            let both = data::Options::default();
+            let no_address = data::Options { no_address: true, ..both };
+            let any = [data, both, no_address, data::Options { no_data: true, ..both }];
             let read = |options| data::read(reader, &config.params, options).is_ok();
             return any.iter().any(read).then_some(Likely::Message);
         }

@@ -5,7 +5,7 @@ use crate::support;
 
 use support::machine::{Event, Record, addresses, image, run, sample, samples};
 use support::{assert_same, feed};
-use tracewright_core::control::{Control, Plan};
+use tracewright_core::control::{Control, Field, Plan};
 use tracewright_core::{Block, Element, Ended, MemorySpace, Role};
 use tracewright_etrace::Options;
 use tracewright_etrace::decode::{self, Decoder};
@@ -18,7 +18,7 @@ use tracewright_hart::{Controlled, Events, HartSink, Moment, Privilege, Trap};
 use tracewright_image::Image;
 use tracewright_isa::riscv::IType;
 use tracewright_testkit::Rng;
-use tracewright_testkit::control::{Asked, EventNames, Happening, Step, qualified, random};
+use tracewright_testkit::control::{Asked, EventNames, Happening, Step, Tree, qualified, random};
 
 /// Execution of a program.
 struct Execution {
@@ -273,22 +273,10 @@ fn interrupt_handlers_alone() {
     for (name, expected) in [("timer.elf", true), ("sort.elf", false)] {
         let execution = Execution::of(&sample(name), 300_000);
         let config = config(&mut Rng::new(1), &execution);
-        let (count, _) = check(name, &execution, &isr(), &config);
+        let when = Some(Tree::Test(Field::Isr, vec![(1, 1)]));
+        let isr = Asked { text: "isr".into(), when, ..Asked::default() };
+        let (count, _) = check(name, &execution, &isr, &config);
         assert_eq!(count > 0, expected, "{name}: {count} of {}", execution.retired());
         assert!(count < execution.retired() / 2, "{name}: {count} of {}", execution.retired());
-    }
-}
-
-fn isr() -> Asked {
-    use tracewright_core::control::Field;
-    use tracewright_testkit::control::Tree;
-    Asked {
-        text: "isr".into(),
-        when: Some(Tree::Test(Field::Isr, vec![(1, 1)])),
-        start: None,
-        stop: None,
-        period: None,
-        events: Vec::new(),
-        cycle_events: Vec::new(),
     }
 }

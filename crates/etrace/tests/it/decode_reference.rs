@@ -3,11 +3,11 @@
 use crate::support;
 
 use support::twin::Twin;
-use support::{Spike, decode, difference, instructions, smi};
+use support::{Spike, decode, difference, instructions, pulp_records, smi};
 use tracewright_core::{Element, Isa, MemorySpace};
+use tracewright_etrace::Params;
 use tracewright_etrace::decode::{self, Decoder, Quirks};
-use tracewright_etrace::stream::{Config, Content, Encapsulation, Message, Parser};
-use tracewright_etrace::{Params, SupportLayout};
+use tracewright_etrace::stream::{Content, Message, Parser};
 use tracewright_image::{Bytes, Image, Place};
 use tracewright_testkit::etrace::{flows, mixes, read};
 use tracewright_testkit::{captures_for, skip};
@@ -20,8 +20,17 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// Decodes a trace of the reference flow and compares it with Spike's.
-    fn compare(&mut self, name: &str, raw: &[u8], params: &Params, quirks: Quirks, spike: &Spike) {
+    /// Decodes a trace of the reference flow and compares it with Spike's. If it `has_twin`, so does the naive
+    /// twin.
+    fn compare(
+        &mut self,
+        name: &str,
+        raw: &[u8],
+        params: &Params,
+        quirks: Quirks,
+        spike: &Spike,
+        has_twin: bool,
+    ) {
         let isa = if params.iaddress_width == 32 { Isa::Rv32 } else { Isa::Rv64 };
         let options = decode::Options { quirks, ..decode::Options::default() };
         let elements = decode(raw, &smi(params), options, &spike.image, isa);
@@ -32,21 +41,18 @@ impl Outcome {
         if let Some(bad) = elements.iter().find(|(_, element)| is_bad(element)) {
             self.failed.push(format!("{name}: {bad:x?}"));
         }
-    }
-
-    /// Does the same with the naive twin.
-    fn compare_twin(&mut self, name: &str, raw: &[u8], params: &Params, quirks: Quirks, spike: &Spike) {
-        let isa = if params.iaddress_width == 32 { Isa::Rv32 } else { Isa::Rv64 };
-        let told = read(Parser::new(smi(params)), [raw]);
-        let packets = told.iter().filter_map(|(.., message)| match message.content {
-            Content::Instruction(packet) => Some(packet),
-            _ => None,
-        });
-        let packets: Vec<_> = packets.collect();
-        let twins = Twin::follow(&packets, params, quirks.keeps_predictor, &spike.image, isa);
-        match twins.map(|twins| difference(&twins, &spike.retired)) {
-            Ok(None) => {}
-            wrong => self.failed.push(format!("{name}, twin: {wrong:?}")),
+        if has_twin {
+            let told = read(Parser::new(smi(params)), [raw]);
+            let packets = told.iter().filter_map(|(.., message)| match message.content {
+                Content::Instruction(packet) => Some(packet),
+                _ => None,
+            });
+            let packets: Vec<_> = packets.collect();
+            let twins = Twin::follow(&packets, params, quirks.keeps_predictor, &spike.image, isa);
+            match twins.map(|twins| difference(&twins, &spike.retired)) {
+                Ok(None) => {}
+                wrong => self.failed.push(format!("{name}, twin: {wrong:?}")),
+            }
         }
     }
 
@@ -67,8 +73,7 @@ fn reference_model() {
             continue;
         };
         let name = format!("{}/{}", flow.set, flow.program);
-        outcome.compare(&name, &flow.raw(), &flow.params, Quirks::default(), &spike);
-        outcome.compare_twin(&name, &flow.raw(), &flow.params, Quirks::default(), &spike);
+        outcome.compare(&name, &flow.raw(), &flow.params, Quirks::default(), &spike, true);
     }
     outcome.check(1_000_000);
 }
@@ -86,11 +91,9 @@ fn c_codec() {
         };
         for (mix, _) in mixes {
             let name = format!("{program}.{}", mix.set);
-            outcome.compare(&name, &mix.raw(), &mix.params, Quirks::C_CODEC, &spike);
             // The twin is too slow for all of them.
-            if ["median", "mm", "mt-vvadd", "qsort"].contains(&program.as_str()) {
-                outcome.compare_twin(&name, &mix.raw(), &mix.params, Quirks::C_CODEC, &spike);
-            }
+            let has_twin = ["median", "mm", "mt-vvadd", "qsort"].contains(&program.as_str());
+            outcome.compare(&name, &mix.raw(), &mix.params, Quirks::C_CODEC, &spike, has_twin);
         }
     }
     outcome.check(41_000_000);
@@ -113,9 +116,7 @@ fn pulp() {
         let bytes = std::fs::read(folder.join(format!("{elf}.riscv"))).unwrap();
         builder.elf(elf, Bytes::from(bytes), Place::AsLinked, MemorySpace::ANY).unwrap();
         let image = builder.build();
-        let (support, address_bytes) = (SupportLayout::Pulp, true);
-        let params = Params { iaddress_lsb: 0, support, address_bytes, ..Params::default() };
-        let config = Config { params, encapsulation: Encapsulation::Pulp, ..Config::default() };
+        let config = pulp_records();
         let raw = std::fs::read(folder.join("packets.bin")).unwrap();
         let elements = decode(&raw, &config, config.options, &image, Isa::Rv64);
         let decoded = instructions(&image, &elements);

@@ -1,49 +1,24 @@
 //! Executed blocks and single instructions give the same packets.
 
+use crate::support::machine::Record;
 use crate::support::{Spike, assert_same, entries};
 
-use tracewright_core::Block;
 use tracewright_etrace::encode::{Config, Resync, ResyncMode};
 use tracewright_etrace::ingress::{CType, Entry, Executed, ITypeWidth};
 use tracewright_etrace::{Options, Params};
-use tracewright_hart::{Blocks, HartSink, Privilege, Trap, log};
+use tracewright_hart::{Blocks, log};
 use tracewright_isa::riscv::{IType, Xlen};
 use tracewright_testkit::etrace::{encode, flows};
 use tracewright_testkit::{captures_for, skip};
 
-/// HartSink that turns a machine's events into entries: all it takes to connect an encoder to a hart.
-struct Port {
-    executed: Executed,
-    entries: Vec<Entry>,
-}
-
-impl HartSink for Port {
-    fn block(&mut self, block: &Block) {
-        self.entries.push(self.executed.block(block));
-    }
-
-    fn trap(&mut self, trap: &Trap) {
-        self.entries.push(self.executed.trap(trap.pc, trap.cause, trap.interrupt, trap.value));
-    }
-
-    fn privilege(&mut self, privilege: Privilege) {
-        self.executed.privilege(privilege as u8);
-    }
-
-    fn context(&mut self, context: u64) {
-        self.executed.context(context);
-    }
-}
-
 /// Returns the blocks of a retirement trace.
 fn blocks(trace: &str, xlen: Xlen, itype_width: ITypeWidth) -> Vec<Entry> {
-    let port = Port { executed: Executed::new(itype_width, CType::Precise), entries: Vec::new() };
-    let mut blocks = Blocks::new(xlen, port);
+    let mut blocks = Blocks::new(xlen, Record::default());
     let mut reader = log::Reader::new(log::Kind::Csv, xlen, trace.as_bytes(), |_| None);
     while let Some(retired) = reader.next().unwrap() {
         blocks.take(&retired);
     }
-    blocks.finish().entries
+    blocks.finish().entries(Executed::new(itype_width, CType::Precise))
 }
 
 /// Returns encoders with various options; the inputs do not mark sequentially inferable jumps.

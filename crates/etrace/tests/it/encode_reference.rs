@@ -1,4 +1,4 @@
-//! The encoder compared with the reference model: the same input gives the same packets.
+//! The encoder compared with the reference model and the C codec: the same input gives the same packets.
 
 use crate::support::{assert_same, entries};
 
@@ -6,11 +6,11 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-use tracewright_etrace::Options;
 use tracewright_etrace::encode::{Config, Quirks, Resync, ResyncMode};
 use tracewright_etrace::ingress::Entry;
-use tracewright_etrace::packet::{self, PayloadBytes};
-use tracewright_testkit::etrace::{Flow, encode, flows, te_inst};
+use tracewright_etrace::packet::{self, Packet, PayloadBytes};
+use tracewright_etrace::{Options, Params};
+use tracewright_testkit::etrace::{Flow, c_codec, encode, flows, mixes, te_inst, text};
 use tracewright_testkit::{captures_for, skip};
 
 /// Returns the settings of the reference model for a set.
@@ -97,4 +97,35 @@ fn statistics(captures: &Path) -> Vec<(String, [usize; 3])> {
         }
     }
     statistics
+}
+
+/// Compares with the C codec of 2021, with options.
+#[test]
+fn packets_are_those_of_the_c_codec() {
+    let Some(captures) = captures_for("packets_are_those_of_the_c_codec", "") else { return };
+    let inputs = captures.join("riscv/etrace/itype4_basic");
+    let mut compared = 0;
+    for mixes in mixes(&captures).chunk_by(|(one, _), (other, _)| one.program == other.program) {
+        let program = &mixes[0].0.program;
+        let Some(input) = text(&inputs.join(format!("{program}.encoder_input.xz"))) else {
+            return skip("packets_are_those_of_the_c_codec", "no xz");
+        };
+        let entries = entries(&input);
+        for (mix, options) in mixes {
+            let config = Config {
+                params: Params { bpred_size: 7, cache_size: 7, call_counter_size: 7, ..Params::default() },
+                options: *options,
+                resync: Resync { mode: ResyncMode::Packets, max: 12, anywhere: true },
+                quirks: Quirks::C_CODEC,
+                ..Config::default()
+            };
+            // The tables do not describe support packets.
+            let described = |packet: Packet| (!matches!(packet, Packet::Support(_))).then_some(packet);
+            let ours: Vec<_> = encode(config, &entries).into_iter().map(described).collect();
+            let theirs = c_codec(&mix.csv().unwrap(), &mix.params);
+            assert_same(&format!("{program} {}", mix.set), &ours, &theirs);
+            compared += 1;
+        }
+    }
+    assert!(compared >= 70, "{compared}");
 }

@@ -3,10 +3,8 @@
 mod control;
 mod data;
 mod decode_reference;
-mod decode_round_trip;
 mod decode_twin;
 mod encode_blocks;
-mod encode_c_codec;
 mod encode_ports;
 mod encode_reference;
 mod encode_riscv_etrace;

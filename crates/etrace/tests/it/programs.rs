@@ -7,9 +7,9 @@ mod elf;
 
 use std::path::PathBuf;
 
-use support::feed;
 use support::happened::{Found, difference};
 use support::machine::{Record, files, image, run, samples};
+use support::{feed, written};
 use tracewright_core::Isa;
 use tracewright_etrace::decode::{self, Decoder};
 use tracewright_etrace::encode::{Config, Resync, ResyncMode};
@@ -69,12 +69,10 @@ fn encoders(isa: Isa) -> Vec<(&'static str, Config)> {
 /// Encodes, decodes and compares. Returns the number of places where the path is unknown.
 fn check(name: &str, record: &Record, config: &Config) -> usize {
     let stream = stream::Config { params: config.params.clone(), ..stream::Config::default() };
-    let (mut writer, mut bytes) = (Writer::new(stream.clone()).with_alignment(500), Vec::new());
     // A change of context may be a switch of threads.
     let entries = record.entries(Executed::new(ITypeWidth::Four, CType::Discontinuity));
-    for packet in encode(config.clone(), &entries) {
-        writer.instruction(0, None, &packet, &mut bytes).unwrap();
-    }
+    let writer = Writer::new(stream.clone()).with_alignment(500);
+    let bytes = written(writer, &encode(config.clone(), &entries));
     let image = image(&record.code);
     let mut decoder = Decoder::new(&config.params, decode::Options::default(), &image, record.isa());
     let mut found = Found::default();

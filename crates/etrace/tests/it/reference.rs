@@ -1,10 +1,10 @@
 //! Packets of other encoders: the reference flow's model, the C codec, PULP's hardware.
 
-use crate::support::{assert_same, smi};
+use crate::support::{assert_same, pulp_records, smi};
 
+use tracewright_etrace::Params;
 use tracewright_etrace::packet::{self, Packet};
-use tracewright_etrace::stream::{Config, Content, Encapsulation, Message, Parser, Writer};
-use tracewright_etrace::{Params, SupportLayout};
+use tracewright_etrace::stream::{Content, Message, Parser, Writer};
 use tracewright_testkit::etrace::{c_codec, flows, mixes, read, te_inst};
 use tracewright_testkit::{captures_for, skip};
 
@@ -64,17 +64,6 @@ fn parsed(name: &str, raw: &[u8], params: &Params) -> Vec<Packet> {
     told.iter().map(packet).collect()
 }
 
-/// Returns the parameters of PULP's encoder, as its decoder has them.
-fn pulp() -> Params {
-    Params {
-        iaddress_lsb: 0,
-        privilege_width: 2,
-        support: SupportLayout::Pulp,
-        address_bytes: true,
-        ..Params::default()
-    }
-}
-
 /// Reads all records of PULP's hardware as packets, and writes the same bytes.
 #[test]
 fn records_of_pulp() {
@@ -82,7 +71,7 @@ fn records_of_pulp() {
     for (program, records) in [("hello_culsans", 48), ("l1_test", 21), ("gpios_all", 305)] {
         let bytes =
             std::fs::read(captures.join("riscv/rv_tracer").join(program).join("packets.bin")).unwrap();
-        let config = Config { params: pulp(), encapsulation: Encapsulation::Pulp, ..Config::default() };
+        let config = pulp_records();
         let mut writer = Writer::new(config.clone());
         let mut written = Vec::new();
         let told = read(Parser::new(config), [&bytes[..]]);

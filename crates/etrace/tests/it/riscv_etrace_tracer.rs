@@ -11,8 +11,8 @@ use riscv_etrace::instruction::{Instruction, base};
 use riscv_etrace::tracer::item;
 use riscv_etrace::types::stack::StaticStack;
 use riscv_etrace::{binary, packet, tracer};
-use support::difference;
 use support::machine::{Event, Record, addresses, run, samples};
+use support::{difference, written};
 use tracewright_core::Isa;
 use tracewright_etrace::encode::{Config, Quirks, Resync, ResyncMode};
 use tracewright_etrace::ingress::Executed;
@@ -85,11 +85,7 @@ fn encoded(record: &Record, params: &Params, options: Options) -> Vec<u8> {
     let resync = Resync { mode: ResyncMode::Off, ..Resync::default() };
     let config = Config { params: params.clone(), options, quirks, resync, ..Config::default() };
     let stream = stream::Config { params: params.clone(), options, ..stream::Config::default() };
-    let (mut writer, mut bytes) = (Writer::new(stream), Vec::new());
-    for packet in encode(config, &record.entries(Executed::default())) {
-        writer.instruction(0, None, &packet, &mut bytes).unwrap();
-    }
-    bytes
+    written(Writer::new(stream), &encode(config, &record.entries(Executed::default())))
 }
 
 /// Returns what `riscv-etrace` decodes, up to where it fails.

@@ -49,9 +49,10 @@ impl IType {
     pub const fn of(block: &Block) -> Self {
         let class = block.class;
         match (class.flow, class.role) {
-            _ if !class.is_branch() => Self::None,
+            // The most frequent case comes first.
             _ if class.conditional && matches!(block.ended, Ended::Taken) => Self::TakenBranch,
             _ if class.conditional => Self::NotTakenBranch,
+            _ if !class.is_branch() => Self::None,
             (Flow::Direct, Role::Call) => Self::InferableCall,
             (Flow::Direct, _) => Self::InferableJump,
             (_, Role::Call) => Self::UninferableCall,

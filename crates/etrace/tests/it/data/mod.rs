@@ -1,6 +1,5 @@
 //! Data trace.
 
-mod laws;
 mod pairing;
 mod programs;
 pub mod random;

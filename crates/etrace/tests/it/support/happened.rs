@@ -70,15 +70,13 @@ pub fn difference(truth: &[Happened], found: &[Happened]) -> Option<String> {
         let is_last = stretches.peek().is_none();
         // After an unknown stretch it continues anywhere, perhaps in the same block.
         let starts = if is_first { a..a + 1 } else { a.max(1) - 1..truth.len() + 1 };
-        let mut matches = starts.map(|start| (start, alike(&truth[start..], stretch, !is_first, !is_last)));
+        let same = |start: &usize| alike(&truth[*start..], stretch, !is_first, !is_last);
         // Nothing may be missing at the end, unless that is unknown.
         let fits = |start: usize| !is_last || stretch.is_empty() || start + stretch.len() == truth.len();
-        match matches.find(|(start, same)| *same == stretch.len() && fits(*start)) {
-            Some((start, same)) => (a, b) = (start + same, b + stretch.len() + 1),
+        match starts.clone().find(|start| same(start) == stretch.len() && fits(*start)) {
+            Some(start) => (a, b) = (start + stretch.len(), b + stretch.len() + 1),
             None => {
                 // The longest agreement is the best report.
-                let starts = if is_first { a..a + 1 } else { a.max(1) - 1..truth.len() + 1 };
-                let same = |start: &usize| alike(&truth[*start..], stretch, !is_first, !is_last);
                 let start = starts.rev().max_by_key(same).unwrap_or(a);
                 return Some(around(truth, found, start + same(&start), b + same(&start)));
             }

@@ -40,7 +40,8 @@ impl HartSink for Record {
     const INSTRUCTIONS: bool = true;
 
     fn block(&mut self, block: &Block) {
-        let first = self.bits.len() - block.count as usize;
+        // Logs do not have the instructions.
+        let first = self.bits.len().saturating_sub(block.count as usize);
         for (at, bits) in addresses(block, &self.bits[first..]) {
             for half in 0..u64::from(len(bits as u16) / 2) {
                 let value = (bits >> (16 * half)) as u16;

@@ -10,11 +10,12 @@ use std::path::Path;
 
 use machine::image;
 use tracewright_core::{Element, Isa, MemorySpace};
-use tracewright_etrace::Params;
 use tracewright_etrace::decode::{self, Decoder};
 use tracewright_etrace::ingress::Entry;
 use tracewright_etrace::ingress::csv::{Reader, Retirement};
-use tracewright_etrace::stream::{Config, Encapsulation, EtraceSink, Message, Parser};
+use tracewright_etrace::packet::Packet;
+use tracewright_etrace::stream::{Config, Encapsulation, EtraceSink, Message, Parser, Writer};
+use tracewright_etrace::{Params, SupportLayout};
 use tracewright_flow::{ElementSink, Instructions};
 use tracewright_image::{Bytes, Image};
 use tracewright_testkit::etrace::text;
@@ -35,7 +36,7 @@ impl Spike {
     /// Returns the trace of a program as Spike wrote it, if it and `xz` are available.
     pub fn text(captures: &Path, program: &str) -> Option<String> {
         let path = captures.join(format!("riscv/etrace/spike_pc_trace/{program}.spike_pc_trace"));
-        text(&path.with_added_extension("xz")).or_else(|| text(&path))
+        text(&path.with_extension("spike_pc_trace.xz")).or_else(|| text(&path))
     }
 
     /// Reads the trace of a program, if it and `xz` are available.
@@ -118,6 +119,20 @@ pub fn entries(csv: &str) -> Vec<Entry> {
 /// Returns the settings of a stream of the reference model.
 pub fn smi(params: &Params) -> Config {
     Config { params: params.clone(), encapsulation: Encapsulation::Smi, ..Config::default() }
+}
+
+/// Returns the settings of PULP's encoder, as its decoder has them.
+pub fn pulp_records() -> Config {
+    let (support, address_bytes) = (SupportLayout::Pulp, true);
+    let params = Params { iaddress_lsb: 0, support, address_bytes, ..Params::default() };
+    Config { params, encapsulation: Encapsulation::Pulp, ..Config::default() }
+}
+
+/// Returns the bytes of a stream.
+pub fn written(mut writer: Writer, packets: &[Packet]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    packets.iter().for_each(|packet| writer.instruction(0, None, packet, &mut bytes).unwrap());
+    bytes
 }
 
 /// Returns all elements of a stream, which are the same whether repeated messages are parsed again or not.
