@@ -45,14 +45,14 @@ pub(crate) fn load_to_store<const N: usize, M: Machine>(
     address: u64,
 ) -> Result<u64, Exception> {
     let at = match core.tlb.write(address) {
-        Some(at) => Ok(at),
-        None => locate(core, machine, address, N, Rights::WRITE),
+        Some(at) => at,
+        None => match locate(core, machine, address, N, Rights::WRITE) {
+            Ok(at) => at,
+            Err(Exception::DEVICE) => return machine.load(core, address, N as u8),
+            Err(exception) => return Err(exception),
+        },
     };
-    match at {
-        Ok(at) => Ok(number(&core.memory.bytes()[at..at + N])),
-        Err(Exception::DEVICE) => machine.load(core, address, N as u8),
-        Err(exception) => Err(exception),
-    }
+    Ok(number(&core.memory.bytes()[at..at + N]))
 }
 
 /// Returns where `address` is in the bytes of memory, and adds its page to the TLB.
@@ -115,13 +115,12 @@ fn slow_store<M: Machine>(
         }
         // A store is all or nothing, so both ends must be writable.
         let last = core.address(address.wrapping_add(size as u64 - 1));
+        // Devices accept whole registers only.
+        let fault = Exception { cause: cause::STORE_ACCESS_FAULT, value: address };
         for end in [address, last] {
             if core.tlb.write(end).is_none() {
-                locate(core, machine, end, 1, Rights::WRITE).map_err(|exception| match exception {
-                    // Devices accept whole registers only.
-                    Exception::DEVICE => Exception { cause: cause::STORE_ACCESS_FAULT, value: address },
-                    exception => exception,
-                })?;
+                let at = locate(core, machine, end, 1, Rights::WRITE);
+                at.map_err(|exception| exception.or_device(fault))?;
             }
         }
         for (i, byte) in value.to_le_bytes()[..size].iter().enumerate() {

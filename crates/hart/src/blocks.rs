@@ -104,10 +104,7 @@ impl<S: HartSink> Blocks<S> {
 
     fn tell(&mut self, run: &Run, ended: Ended) {
         let &Run { start, end, count, last_len, class, .. } = run;
-        let isa = match self.xlen {
-            Xlen::Rv32 => Isa::Rv32,
-            Xlen::Rv64 => Isa::Rv64,
-        };
+        let isa = if self.xlen == Xlen::Rv32 { Isa::Rv32 } else { Isa::Rv64 };
         // Cycles are emitted for all instructions of the block or for none.
         if S::CYCLES && self.cycles.len() == count as usize {
             self.sink.cycles(&self.cycles);

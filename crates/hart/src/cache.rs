@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tracewright_core::{Block, Class, Ended, Isa};
+use tracewright_core::{Block, Class, Ended};
 use tracewright_isa::riscv::{Instruction, Op, Xlen, decode};
 
 use crate::float::registers;
@@ -39,7 +39,6 @@ pub(crate) struct Piece {
     pub links_are_fixed: bool,
 }
 
-/// No piece.
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// Decoded pieces by address.
@@ -137,8 +136,7 @@ impl Cache {
             (None, _) => Class::NEXT,
         };
         let last_len = if self.bits.last().is_some_and(|bits| bits & 3 == 3) { 4 } else { 2 };
-        let isa = if core.is_rv32 { Isa::Rv32 } else { Isa::Rv64 };
-        let block = Block { start, end: pc, count, isa, last_len, class, ended: Ended::Cut };
+        let block = Block { start, end: pc, count, isa: core.isa(), last_len, class, ended: Ended::Cut };
         use Op::{Ebreak, Ecall, FenceI, Jalr, Mret, SfenceVma, Sret, Wfi};
         let links_are_fixed = !last.is_some_and(|last| {
             matches!(last.op, Jalr | Mret | Sret | Wfi | Ecall | Ebreak | SfenceVma | FenceI)
@@ -179,15 +177,11 @@ fn fetch<M: Machine>(core: &mut Core, machine: &mut M, pc: u64) -> Result<u32, E
 }
 
 fn fetch_half<M: Machine>(core: &mut Core, machine: &mut M, pc: u64) -> Result<u16, Exception> {
-    let frame = machine.translate(core, pc, 2, Rights::EXECUTE).map_err(|exception| match exception {
-        Exception::DEVICE => Exception { cause: cause::INSTRUCTION_ACCESS_FAULT, value: pc },
-        exception => exception,
-    })?;
-    let at = frame + (pc % PAGE) as usize;
+    let fault = Exception { cause: cause::INSTRUCTION_ACCESS_FAULT, value: pc };
+    let frame = machine.translate(core, pc, 2, Rights::EXECUTE);
+    let at = frame.map_err(|exception| exception.or_device(fault))? + (pc % PAGE) as usize;
     let bytes = core.memory.bytes().get(at..at + 2).and_then(<[u8]>::first_chunk);
-    bytes
-        .map(|bytes| u16::from_le_bytes(*bytes))
-        .ok_or(Exception { cause: cause::INSTRUCTION_ACCESS_FAULT, value: pc })
+    bytes.map(|bytes| u16::from_le_bytes(*bytes)).ok_or(fault)
 }
 
 fn ready(instruction: &Instruction, pc: u64, start: u64, is_rv32: bool) -> Ready {

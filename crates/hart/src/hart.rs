@@ -2,7 +2,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tracewright_core::{Block, Ended, Isa};
+use tracewright_core::{Block, Class, Ended};
 
 use crate::cache::{Cache, NONE, Piece};
 use crate::execute::{Next, Part, execute};
@@ -221,9 +221,8 @@ impl<M: Machine> Hart<M> {
         let (start, count) = self.started;
         let end = self.core.pc;
         if count > 0 {
-            let isa = if self.core.is_rv32 { Isa::Rv32 } else { Isa::Rv64 };
-            let class = tracewright_core::Class::NEXT;
-            sink.block(&Block { start, end, count, isa, last_len: self.last_len, class, ended: Ended::Cut });
+            let (isa, last_len, class) = (self.core.isa(), self.last_len, Class::NEXT);
+            sink.block(&Block { start, end, count, isa, last_len, class, ended: Ended::Cut });
         }
         self.started = (end, 0);
     }

@@ -69,6 +69,11 @@ pub struct Exception {
 impl Exception {
     /// No exception: the address belongs to a device.
     pub const DEVICE: Self = Self { cause: u64::MAX, value: 0 };
+
+    /// Replaces [`DEVICE`](Self::DEVICE), where devices cannot be accessed.
+    pub(crate) fn or_device(self, instead: Self) -> Self {
+        if self == Self::DEVICE { instead } else { self }
+    }
 }
 
 /// Place where an exception was handled.

@@ -1,3 +1,5 @@
+use tracewright_core::Isa;
+
 use crate::memory::Memory;
 use crate::tlb::Tlb;
 
@@ -56,6 +58,11 @@ impl Core {
             fp_dirty: false,
             code_changed: false,
         }
+    }
+
+    /// Returns the instruction set.
+    pub(crate) fn isa(&self) -> Isa {
+        if self.is_rv32 { Isa::Rv32 } else { Isa::Rv64 }
     }
 
     /// Returns the significant bits of an address.

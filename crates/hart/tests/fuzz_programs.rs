@@ -20,6 +20,7 @@ const TABLE: u64 = RAM + 0x8000;
 const LIMIT: u64 = 20_000;
 
 /// Checks that a machine's reports are consistent, and keeps a checksum of them.
+#[derive(Default)]
 struct Check {
     is_rv32: bool,
     bits: Vec<u32>,
@@ -38,17 +39,7 @@ struct Check {
 
 impl Check {
     fn new(core: &Core) -> Self {
-        Self {
-            is_rv32: core.is_rv32,
-            bits: Vec::new(),
-            accesses: Vec::new(),
-            data: Vec::new(),
-            at: Some(core.pc),
-            cut: false,
-            retired: 0,
-            code: (u64::MAX, 0),
-            sums: [0; 2],
-        }
+        Self { is_rv32: core.is_rv32, at: Some(core.pc), code: (u64::MAX, 0), ..Self::default() }
     }
 
     /// Checks that data trace reports are those of accesses, CSR instructions and failed store-conditionals.
@@ -65,14 +56,8 @@ impl Check {
                 DataKind::Atomic(_) => AccessKind::Amo,
                 _ => continue,
             };
-            let value = access.value.unwrap();
-            let told = Access {
-                index: index as u32,
-                kind,
-                size: access.size,
-                address: access.address.unwrap(),
-                value,
-            };
+            let (address, value) = (access.address.unwrap(), access.value.unwrap());
+            let told = Access { index: index as u32, kind, size: access.size, address, value };
             assert_eq!(accesses.next(), Some(&told), "{block:x?}");
         }
         assert_eq!(accesses.next(), None, "{block:x?}");
@@ -336,12 +321,8 @@ fn instruction(rng: &mut Rng) -> u32 {
             rng.next_u64() as u32 & 0xfe00_0f80 | rs2 << 20 | rs1 << 15 | (rng.below(4) as u32) << 12 | 0x23
         }
         10 => {
-            (rng.below(32) as u32) << 27
-                | rs2 << 20
-                | rs1 << 15
-                | (2 + rng.below(2) as u32) << 12
-                | rd << 7
-                | 0x2f
+            let (function, width) = (rng.below(32) as u32, 2 + rng.below(2) as u32);
+            function << 27 | rs2 << 20 | rs1 << 15 | width << 12 | rd << 7 | 0x2f
         }
         // Mostly forward, and not far.
         11 => (rng.below(16) as u32) << 8 | rs2 << 20 | rs1 << 15 | (rng.below(8) as u32) << 12 | 0x63,
@@ -349,12 +330,8 @@ fn instruction(rng: &mut Rng) -> u32 {
         13 if rng.one_in(4) => imm << 20 | rs1 << 15 | rd << 7 | 0x67,
         14 => rng.next_u64() as u32 & 0xffff_f000 | rd << 7 | *rng.pick(&[0x17, 0x37]),
         15 => {
-            rng.next_u64() as u32 & 0xfe00_0000
-                | rs2 << 20
-                | rs1 << 15
-                | (imm & 0x7000)
-                | rd << 7
-                | *rng.pick(&[0x33, 0x3b, 0x53])
+            let (function, opcode) = (rng.next_u64() as u32 & 0xfe00_0000, *rng.pick(&[0x33, 0x3b, 0x53]));
+            function | rs2 << 20 | rs1 << 15 | (imm & 0x7000) | rd << 7 | opcode
         }
         16 => rng.next_u64() as u32,
         17 => imm << 20 | rs1 << 15 | rd << 7 | *rng.pick(&[0x13, 0x1b, 0x1013, 0x5013, 0x7, 0x3007]),

@@ -1,6 +1,5 @@
 //! Counters of retired instructions that can be set and stopped.
 
-/// A counter.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counter {
     /// While it counts: its value minus the number of retired instructions. While it is stopped: its value.
@@ -14,12 +13,10 @@ impl Counter {
         if self.stopped { self.offset } else { self.offset.wrapping_add(retired) }
     }
 
-    /// Sets the value.
     pub fn set(&mut self, value: u64, retired: u64) {
         self.offset = if self.stopped { value } else { value.wrapping_sub(retired) };
     }
 
-    /// Stops or restarts the counter.
     pub fn stop(&mut self, stopped: bool, retired: u64) {
         let value = self.value(retired);
         self.stopped = stopped;

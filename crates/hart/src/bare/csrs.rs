@@ -61,17 +61,17 @@ const FS: u64 = 3 << 13;
 pub(super) const MPRV: u64 = 1 << 17;
 pub(super) const SUM: u64 = 1 << 18;
 pub(super) const MXR: u64 = 1 << 19;
-const TVM: u64 = 1 << 20;
-const TW: u64 = 1 << 21;
-const TSR: u64 = 1 << 22;
+pub(super) const TVM: u64 = 1 << 20;
+pub(super) const TW: u64 = 1 << 21;
+pub(super) const TSR: u64 = 1 << 22;
 
 const MSTATUS_WRITABLE: u64 = SIE | MIE | SPIE | MPIE | SPP | MPP | FS | MPRV | SUM | MXR | TVM | TW | TSR;
 const SSTATUS: u64 = SIE | SPIE | SPP | FS | SUM | MXR;
 /// Software, timer and external interrupts of S mode.
 const S_INTERRUPTS: u64 = 0x222;
 const M_INTERRUPTS: u64 = 0x888;
-const SEIP: u64 = 1 << 9;
-const MEIP: u64 = 1 << 11;
+pub(super) const SEIP: u64 = 1 << 9;
+pub(super) const MEIP: u64 = 1 << 11;
 /// Exceptions that may be delegated: all but ECALL from M mode.
 const EXCEPTIONS: u64 = 0xb3ff;
 
@@ -84,15 +84,20 @@ impl Csrs {
             is_rv32,
             misa: extensions | mxl,
             delegable: EXCEPTIONS & !u64::from(!options.delegates_misaligned_jumps),
-            pmp: Pmp::new(options.pmp_regions),
+            pmp: Pmp { regions: options.pmp_regions.min(16), ..Pmp::default() },
             ..Self::default()
         }
+    }
+
+    /// Returns the privilege in MPP.
+    pub fn previous(&self) -> Privilege {
+        Privilege::from_bits(self.mstatus >> 11 & 3).unwrap_or(Privilege::Machine)
     }
 
     /// Returns the effective privilege of an access.
     pub fn privilege_for(&self, rights: Rights) -> Privilege {
         if rights != Rights::EXECUTE && self.mstatus & MPRV != 0 {
-            return privilege(self.mstatus >> 11 & 3);
+            return self.previous();
         }
         self.privilege
     }
@@ -111,7 +116,6 @@ impl Csrs {
         }
     }
 
-    /// Returns the address space number.
     pub fn asid(&self) -> u64 {
         if self.is_rv32 { self.satp >> 22 & 0x1ff } else { self.satp >> 44 & 0xffff }
     }
@@ -124,11 +128,6 @@ impl Csrs {
     /// Returns the interrupts that are pending because of devices only, not of software.
     pub fn only_outside(&self) -> u64 {
         self.pending & !self.mip
-    }
-
-    /// Sets the external interrupt line.
-    pub fn set_external(&mut self, level: bool) {
-        self.external = if level { MEIP | SEIP } else { 0 };
     }
 
     /// Returns the number of the interrupt to take now.
@@ -144,23 +143,8 @@ impl Csrs {
         [11, 3, 7, 9, 1, 5].into_iter().find(|number| enabled >> number & 1 == 1)
     }
 
-    /// Checks whether SFENCE.VMA is allowed.
-    pub fn may_fence(&self) -> Result<(), Exception> {
-        self.may_unless(TVM)
-    }
-
-    /// Checks whether WFI is allowed.
-    pub fn may_wait(&self) -> Result<(), Exception> {
-        self.may_unless(TW)
-    }
-
-    /// Checks whether SRET is allowed.
-    pub fn may_return_to_user(&self) -> Result<(), Exception> {
-        self.may_unless(TSR)
-    }
-
     /// Checks the right to an instruction that traps in U mode, and in S mode if this bit of mstatus is set.
-    fn may_unless(&self, bit: u64) -> Result<(), Exception> {
+    pub fn may_unless(&self, bit: u64) -> Result<(), Exception> {
         match self.privilege {
             Privilege::Machine => Ok(()),
             Privilege::Supervisor if self.mstatus & bit == 0 => Ok(()),
@@ -201,7 +185,6 @@ impl Csrs {
         self.mstatus = value;
     }
 
-    /// Checks whether a counter may be read.
     fn counter(&self, bit: u16) -> Result<(), Exception> {
         let bit = 1 << bit;
         let ok = match self.privilege {
@@ -224,7 +207,7 @@ impl Csrs {
             0x104 => self.mie & self.mideleg,
             0x144 => self.mip() & self.mideleg,
             0x180 => {
-                self.may_fence()?;
+                self.may_unless(TVM)?;
                 self.satp
             }
             0x300 => self.status(core),
@@ -317,7 +300,7 @@ impl Csrs {
             0x104 => self.mie = self.mie & !self.mideleg | value & self.mideleg & S_INTERRUPTS,
             0x144 => self.mip = self.mip & !(self.mideleg & 2) | value & self.mideleg & 2,
             0x180 => {
-                self.may_fence()?;
+                self.may_unless(TVM)?;
                 self.set_satp(core, value);
             }
             0x300 => self.set_status(core, value, MSTATUS_WRITABLE),
@@ -366,13 +349,5 @@ impl Csrs {
             core.tlb.flush();
             core.code_changed = true;
         }
-    }
-}
-
-pub(super) fn privilege(bits: u64) -> Privilege {
-    match bits & 3 {
-        0 => Privilege::User,
-        1 => Privilege::Supervisor,
-        _ => Privilege::Machine,
     }
 }

@@ -22,7 +22,7 @@ pub(super) struct Htif {
     /// Open files by descriptor. The first three descriptors are the console.
     files: Vec<Option<File>>,
     /// First file that the program asked for, if it may read none.
-    refused: Option<String>,
+    pub refused: Option<String>,
 }
 
 /// Bits of a command that select the device.
@@ -45,11 +45,6 @@ impl Htif {
         let [tohost, fromhost] = symbols;
         let (answers, files) = (Vec::new(), Vec::new());
         Self { tohost, fromhost, answers, arguments, host_files, files, refused: None }
-    }
-
-    /// Returns the first file that the program was refused because it may read none.
-    pub fn refused(&self) -> Option<&str> {
-        self.refused.as_deref()
     }
 
     /// Returns whether an address is in the page of `tohost`.
@@ -259,7 +254,7 @@ mod tests {
         for path in [&inside[..], "inner/file", "/etc/passwd"] {
             assert_eq!(open(&mut htif, &mut memory, path), -2, "{path}");
         }
-        assert_eq!(htif.refused(), Some(&inside[..]), "the first is told");
+        assert_eq!(htif.refused.as_deref(), Some(&inside[..]), "the first is told");
 
         let mut htif = Htif::new([None, None], Vec::new(), Some(HostFiles::below(&folder).unwrap()));
         for path in [
@@ -281,7 +276,7 @@ mod tests {
         }
         assert_eq!(htif.read(&mut memory, 4, 0x1100, 10, None), 4);
         assert_eq!(memory.peek(0x1100), Some(*b"text"));
-        assert_eq!(htif.refused(), None);
+        assert_eq!(htif.refused.as_deref(), None);
     }
 
     #[test]

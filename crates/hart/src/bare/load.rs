@@ -103,9 +103,11 @@ fn load_class<H: FileHeader<Endian = Endianness>>(
     let mut regions = vec![(RAM, RAM.saturating_add(options.memory))];
     regions.extend(options.more_memory.iter().map(|&(start, size)| (start, start.saturating_add(size))));
     let wanted = segments.iter().filter(|segment| segment.p_type(endian) == elf::PT_LOAD);
-    for segment in wanted.clone() {
-        let start: u64 = segment.p_paddr(endian).into();
-        let end = start.saturating_add(segment.p_memsz(endian).into());
+    let bounds = |segment: &H::ProgramHeader| {
+        let (start, size): (u64, u64) = (segment.p_paddr(endian).into(), segment.p_memsz(endian).into());
+        (start, start.saturating_add(size))
+    };
+    for (start, end) in wanted.clone().map(bounds) {
         if !regions.iter().any(|&(from, to)| from <= start && end <= to) {
             regions.push((start / AROUND * AROUND, end.saturating_add(AROUND)));
         }
@@ -115,10 +117,8 @@ fn load_class<H: FileHeader<Endian = Endianness>>(
         memory.map(start, end - start, Rights::ALL);
     }
     // A program at the ROM's address starts without the ROM.
-    let has_rom = !wanted.clone().any(|segment| {
-        let (start, len): (u64, u64) = (segment.p_paddr(endian).into(), segment.p_memsz(endian).into());
-        start < rom::START + rom::SIZE && start.saturating_add(len) > rom::START
-    });
+    let is_over_rom = |(start, end)| start < rom::START + rom::SIZE && end > rom::START;
+    let has_rom = !wanted.clone().map(bounds).any(is_over_rom);
     if has_rom {
         memory.map(rom::START, rom::SIZE, Rights::ALL);
     }

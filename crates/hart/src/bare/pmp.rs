@@ -14,10 +14,6 @@ pub(super) struct Pmp {
 const LOCKED: u8 = 0x80;
 
 impl Pmp {
-    pub fn new(regions: u8) -> Self {
-        Self { regions: regions.min(16), ..Self::default() }
-    }
-
     /// Returns whether `size` bytes at `address` may be accessed.
     pub fn allows(&self, address: u64, size: u64, rights: Rights, privilege: Privilege) -> bool {
         let last = address.wrapping_add(size - 1);

@@ -16,7 +16,6 @@ pub(super) fn rom(is_rv32: bool, entry: u64, memory: u64, pmp_regions: u8) -> Ve
     bytes
 }
 
-/// Returns a flattened device tree.
 fn device_tree(is_rv32: bool, memory: u64, pmp_regions: u8) -> Vec<u8> {
     let mut tree = Tree::default();
     let (isa, mmu) = if is_rv32 { ("rv32imafdc", "riscv,sv32") } else { ("rv64imafdc", "riscv,sv57") };

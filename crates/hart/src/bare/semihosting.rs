@@ -26,7 +26,6 @@ pub(super) fn is_call(core: &mut Core) -> bool {
     word(pc.wrapping_sub(4)) == Some(BEFORE) && word(pc.wrapping_add(4)) == Some(AFTER)
 }
 
-/// Handles a semihosting call.
 pub(super) fn serve(core: &mut Core, out: &mut dyn Write) -> Result<(), Stop> {
     let (number, argument) = (core.x[10], core.address(core.x[11]));
     let size = if core.is_rv32 { 4 } else { 8 };

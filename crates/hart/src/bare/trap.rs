@@ -5,7 +5,7 @@ use crate::execute::ILLEGAL;
 use crate::machine::{Exception, Stop, cause::describe};
 use crate::state::Core;
 
-use super::csrs::{Csrs, MIE, MPIE, MPP, MPRV, SIE, SPIE, SPP, privilege};
+use super::csrs::{Csrs, MIE, MPIE, MPP, MPRV, SIE, SPIE, SPP, TSR};
 
 impl Csrs {
     /// Enters the handler of a trap at `core.pc`.
@@ -50,7 +50,7 @@ impl Csrs {
         if self.privilege != Privilege::Machine {
             return Err(ILLEGAL);
         }
-        let to = privilege(self.mstatus >> 11 & 3);
+        let to = self.previous();
         let enabled = if self.mstatus & MPIE != 0 { MIE } else { 0 };
         self.mstatus = self.mstatus & !(MIE | MPP) | MPIE | enabled;
         if to != Privilege::Machine {
@@ -62,7 +62,7 @@ impl Csrs {
 
     /// Executes SRET. Returns the next address.
     pub fn sret(&mut self, core: &mut Core) -> Result<u64, Exception> {
-        self.may_return_to_user()?;
+        self.may_unless(TSR)?;
         let to = if self.mstatus & SPP != 0 { Privilege::Supervisor } else { Privilege::User };
         let enabled = if self.mstatus & SPIE != 0 { SIE } else { 0 };
         self.mstatus = self.mstatus & !(SIE | SPP | MPRV) | SPIE | enabled;

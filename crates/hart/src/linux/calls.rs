@@ -1,4 +1,4 @@
-//! Dispatch of system calls.
+//! Dispatch of system calls. A function named like a call implements it.
 
 use super::Linux;
 use super::errno::{Answer, Errno, Failure};

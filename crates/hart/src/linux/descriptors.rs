@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::errno::Errno;
 use super::paths::Folder;
-use super::random::Random;
+use super::process::Random;
 
 /// Maximum number of open descriptors: Linux's default.
 const MOST: i32 = 1024;
@@ -58,13 +58,10 @@ pub enum Open {
     Stream(u8),
     /// File of the host. Duplicate descriptors share it and its position.
     File(Arc<File>),
-    /// Folder.
     Folder(OpenFolder),
     /// A device that Linux provides.
     Device(Device),
-    /// One end of a pipe.
     Pipe {
-        /// Number of the pipe.
         number: usize,
         /// Set for the end that is written to.
         writes: bool,
@@ -82,10 +79,8 @@ pub enum Device {
     Random = 9,
 }
 
-/// An open folder.
 #[derive(Clone, Debug)]
 pub struct OpenFolder {
-    /// The folder.
     pub folder: Folder,
     /// Names, numbers and kinds of its entries, filled on first use.
     pub entries: Option<Arc<[Entry]>>,
@@ -93,7 +88,6 @@ pub struct OpenFolder {
     pub told: usize,
 }
 
-/// An entry of a folder.
 #[derive(Clone, Debug)]
 pub struct Entry {
     pub name: Vec<u8>,
@@ -102,10 +96,8 @@ pub struct Entry {
     pub kind: u8,
 }
 
-/// A descriptor.
 #[derive(Clone, Debug)]
 pub struct Descriptor {
-    /// Target.
     pub open: Open,
     /// Path on the host when it was opened, if any.
     pub host: Option<PathBuf>,
@@ -139,7 +131,6 @@ impl Descriptors {
         Self { table, pipes: Vec::new(), streams }
     }
 
-    /// Returns a descriptor.
     pub fn get(&mut self, fd: i32) -> Result<&mut Descriptor, Errno> {
         self.table.get_mut(&fd).ok_or(Errno::EBADF)
     }
@@ -162,7 +153,6 @@ impl Descriptors {
         Ok(number as u64)
     }
 
-    /// Closes a descriptor.
     pub fn close(&mut self, fd: i32) -> Result<(), Errno> {
         self.table.remove(&fd).map(drop).ok_or(Errno::EBADF)
     }
@@ -176,9 +166,7 @@ impl Descriptors {
     /// Makes `to` refer to what `fd` refers to.
     pub fn replace(&mut self, fd: i32, to: i32, close_on_exec: bool) -> Result<u64, Errno> {
         let copy = self.copy(fd, close_on_exec)?;
-        if !(0..MOST).contains(&to) {
-            return Err(Errno::EBADF);
-        }
+        Errno::EBADF.when(!(0..MOST).contains(&to))?;
         self.table.insert(to, copy);
         Ok(to as u64)
     }
@@ -187,7 +175,6 @@ impl Descriptors {
         Ok(Descriptor { close_on_exec, ..self.get(fd)?.clone() })
     }
 
-    /// Returns the number of pipe slots.
     #[cfg(test)]
     pub fn pipes(&self) -> usize {
         self.pipes.len()
@@ -213,9 +200,7 @@ impl Descriptors {
     /// Reads at the descriptor's position.
     pub fn read(&mut self, fd: i32, to: &mut [u8], random: &mut Random) -> Result<usize, Errno> {
         let descriptor = self.table.get_mut(&fd).ok_or(Errno::EBADF)?;
-        if descriptor.flags & 3 == 1 {
-            return Err(Errno::EBADF);
-        }
+        Errno::EBADF.when(descriptor.flags & 3 == 1)?;
         let number = match &mut descriptor.open {
             Open::File(file) => return Ok(retry(|| file.read(to))?),
             Open::Stream(_) => return Ok(retry(|| self.streams.input.read(to))?),
@@ -241,9 +226,7 @@ impl Descriptors {
     /// Writes at the descriptor's position.
     pub fn write(&mut self, fd: i32, bytes: &[u8]) -> Result<usize, Errno> {
         let descriptor = self.table.get_mut(&fd).ok_or(Errno::EBADF)?;
-        if descriptor.flags & 3 == 0 {
-            return Err(Errno::EBADF);
-        }
+        Errno::EBADF.when(descriptor.flags & 3 == 0)?;
         match &mut descriptor.open {
             Open::File(file) => Ok(retry(|| file.write(bytes))?),
             Open::Stream(number) => {
@@ -257,13 +240,9 @@ impl Descriptors {
             &mut Open::Pipe { number, .. } => {
                 /// Capacity of a pipe in Linux.
                 const ROOM: usize = 1 << 16;
-                if !self.is_open(number, false) {
-                    return Err(Errno::EPIPE);
-                }
+                Errno::EPIPE.when(!self.is_open(number, false))?;
                 let count = bytes.len().min(ROOM.saturating_sub(self.pipes[number].len()));
-                if count == 0 && !bytes.is_empty() {
-                    return Err(Errno::EAGAIN);
-                }
+                Errno::EAGAIN.when(count == 0 && !bytes.is_empty())?;
                 self.pipes[number].extend(&bytes[..count]);
                 Ok(count)
             }

@@ -15,13 +15,10 @@ pub(super) const MAGIC: &[u8] = b"\x7fELF";
 /// A RISC-V program, or its dynamic linker.
 #[derive(Debug)]
 pub struct Elf<'a> {
-    /// Set for RV32.
     pub is_rv32: bool,
     /// Set if it can be loaded anywhere: a PIE or a shared library.
     pub is_relocatable: bool,
-    /// Entry point.
     pub entry: u64,
-    /// Segments to load.
     pub segments: Vec<Segment<'a>>,
     /// Path of the dynamic linker it asks for.
     pub interpreter: Option<&'a [u8]>,
@@ -31,10 +28,8 @@ pub struct Elf<'a> {
     pub executable_stack: bool,
 }
 
-/// A segment to load.
 #[derive(Debug)]
 pub struct Segment<'a> {
-    /// Address.
     pub address: u64,
     /// Size. Bytes beyond `bytes` are zero.
     pub size: u64,
@@ -42,7 +37,6 @@ pub struct Segment<'a> {
     pub bytes: &'a [u8],
     /// Offset of these in the file.
     pub offset: u64,
-    /// Rights.
     pub rights: Rights,
 }
 
@@ -65,7 +59,6 @@ impl fmt::Display for ElfError {
 }
 
 impl<'a> Elf<'a> {
-    /// Reads an ELF file.
     pub fn read(bytes: &'a [u8]) -> Result<Self, ElfError> {
         if !bytes.starts_with(MAGIC) {
             return Err(ElfError::Foreign(not_elf(bytes)));

@@ -10,7 +10,6 @@ use crate::memory::Fault;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Errno(pub i32);
 
-/// Result of a call.
 pub type Answer = Result<u64, Failure>;
 
 /// Reason why a call has no result.
@@ -41,6 +40,13 @@ errors! {
     EACCES = 13, EFAULT = 14, EEXIST = 17, EXDEV = 18, ENODEV = 19, ENOTDIR = 20, EISDIR = 21, EINVAL = 22,
     EMFILE = 24, ENOTTY = 25, EFBIG = 27, ENOSPC = 28, ESPIPE = 29, EROFS = 30, EPIPE = 32, ERANGE = 34,
     ENAMETOOLONG = 36, ENOSYS = 38, ENOTEMPTY = 39, ELOOP = 40, EOPNOTSUPP = 95, EAFNOSUPPORT = 97, ETIMEDOUT = 110,
+}
+
+impl Errno {
+    /// Returns this error if `is_so` is set.
+    pub fn when(self, is_so: bool) -> Result<(), Self> {
+        if is_so { Err(self) } else { Ok(()) }
+    }
 }
 
 impl<E: Into<Errno>> From<E> for Failure {

@@ -142,7 +142,6 @@ impl Linux {
         Ok(done)
     }
 
-    /// Implements `lseek`.
     pub(super) fn lseek(&mut self, fd: i32, offset: u64, whence: u64) -> Answer {
         let offset = offset as i64;
         match &mut self.descriptors.get(fd)?.open {
@@ -169,22 +168,17 @@ impl Linux {
         }
     }
 
-    /// Implements `ftruncate`.
     pub(super) fn ftruncate(&mut self, fd: i32, len: u64) -> Answer {
         let descriptor = self.descriptors.get(fd)?;
         let Open::File(file) = &descriptor.open else { return Err(Errno::EINVAL.into()) };
-        if descriptor.flags & O_ACCMODE == 0 || len > i64::MAX as u64 {
-            return Err(Errno::EINVAL.into());
-        }
+        Errno::EINVAL.when(descriptor.flags & O_ACCMODE == 0 || len > i64::MAX as u64)?;
         file.set_len(len)?;
         Ok(0)
     }
 
     /// Implements `fallocate` without modes: extends the file.
     pub(super) fn fallocate(&mut self, fd: i32, mode: u64, offset: u64, len: u64) -> Answer {
-        if mode != 0 {
-            return Err(Errno::EOPNOTSUPP.into());
-        }
+        Errno::EOPNOTSUPP.when(mode != 0)?;
         let Open::File(file) = &self.descriptors.get(fd)?.open else { return Err(Errno::ENODEV.into()) };
         let end = offset.checked_add(len).ok_or(Errno::EFBIG)?;
         if file.metadata()?.len() < end {
@@ -193,7 +187,6 @@ impl Linux {
         Ok(0)
     }
 
-    /// Implements `fchmod`.
     pub(super) fn fchmod(&mut self, fd: i32, mode: u64) -> Answer {
         self.must_be_writable(fd)?;
         match &self.descriptors.get(fd)?.open {
@@ -209,7 +202,6 @@ impl Linux {
         if self.descriptors.get(fd)?.writable { Ok(()) } else { Err(Errno::EROFS) }
     }
 
-    /// Implements `fcntl`.
     pub(super) fn fcntl(&mut self, core: &mut Core, fd: i32, command: u64, argument: u64) -> Answer {
         let descriptor = self.descriptors.get(fd)?;
         match command {
@@ -238,7 +230,6 @@ impl Linux {
         }
     }
 
-    /// Implements `ioctl`.
     pub(super) fn ioctl(&mut self, core: &mut Core, fd: i32, request: u64, argument: u64) -> Answer {
         let terminals = self.descriptors.streams.terminals;
         let descriptor = self.descriptors.get(fd)?;
@@ -275,7 +266,6 @@ impl Linux {
         }
     }
 
-    /// Implements `pipe2`.
     pub(super) fn pipe2(&mut self, core: &mut Core, to: u64, flags: u64) -> Answer {
         let number = self.descriptors.pipe();
         let end = |writes: bool| Descriptor {
@@ -290,7 +280,6 @@ impl Linux {
         guest::put(core, to, &((writer << 32) | reader).to_le_bytes())
     }
 
-    /// Implements `close_range`.
     pub(super) fn close_range(&mut self, first: u64, last: u64, flags: u64) -> Answer {
         let range = first as u32..=last as u32;
         for fd in self.descriptors.numbers().into_iter().filter(|&fd| range.contains(&(fd as u32))) {
@@ -304,7 +293,6 @@ impl Linux {
         Ok(0)
     }
 
-    /// Implements `getdents64`.
     pub(super) fn getdents64(&mut self, core: &mut Core, fd: i32, to: u64, len: u64) -> Answer {
         let Open::Folder(folder) = &mut self.descriptors.get(fd)?.open else {
             return Err(Errno::ENOTDIR.into());
@@ -325,9 +313,7 @@ impl Linux {
             bytes.extend(&entry.name);
             bytes.resize(end, 0);
         }
-        if bytes.is_empty() && told < entries(folder)?.len() {
-            return Err(Errno::EINVAL.into());
-        }
+        Errno::EINVAL.when(bytes.is_empty() && told < entries(folder)?.len())?;
         folder.told = told;
         guest::put(core, to, &bytes)?;
         Ok(bytes.len() as u64)
@@ -360,9 +346,7 @@ impl Linux {
 
     /// Implements `ppoll`: everything is always ready, as files are.
     pub(super) fn ppoll(&mut self, core: &mut Core, array: u64, count: u64) -> Answer {
-        if count > 1024 {
-            return Err(Errno::EINVAL.into());
-        }
+        Errno::EINVAL.when(count > 1024)?;
         let mut ready = 0;
         for index in 0..count {
             let at = array.wrapping_add(index * 8);
@@ -384,9 +368,7 @@ impl Linux {
     /// Implements `pselect6`: everything is ready for reading and writing, and nothing has failed.
     pub(super) fn pselect6(&mut self, core: &mut Core, arguments: [u64; 6]) -> Answer {
         let [count, read, write, failed, ..] = arguments;
-        if count > 1024 {
-            return Err(Errno::EINVAL.into());
-        }
+        Errno::EINVAL.when(count > 1024)?;
         let mut ready = 0;
         for at in [read, write, failed].into_iter().filter(|&at| at != 0) {
             for byte in 0..count.div_ceil(8) {
@@ -404,7 +386,6 @@ impl Linux {
         Ok(ready)
     }
 
-    /// Implements `fstat`.
     pub(super) fn fstat(&mut self, core: &mut Core, fd: i32, to: u64) -> Answer {
         let stat = self.stat_of(fd)?;
         guest::put(core, to, &stat.to_bytes(core.is_rv32))

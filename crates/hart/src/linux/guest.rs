@@ -68,9 +68,7 @@ pub fn string(core: &mut Core, address: u64) -> Result<Vec<u8>, Errno> {
 pub fn vectors(core: &mut Core, address: u64, count: u64) -> Result<Vec<(u64, u64)>, Errno> {
     /// Maximum number in Linux.
     const MOST: u64 = 1024;
-    if count > MOST {
-        return Err(Errno::EINVAL);
-    }
+    Errno::EINVAL.when(count > MOST)?;
     let size = word_size(core);
     let one = |index| {
         let at = address.wrapping_add(index * 2 * size);
@@ -83,8 +81,6 @@ pub fn vectors(core: &mut Core, address: u64, count: u64) -> Result<Vec<(u64, u6
 pub fn timespec(core: &mut Core, address: u64) -> Result<u64, Errno> {
     let seconds = double(core, address)? as i64;
     let nanoseconds = double(core, address.wrapping_add(8))?;
-    if seconds < 0 || nanoseconds >= 1_000_000_000 {
-        return Err(Errno::EINVAL);
-    }
+    Errno::EINVAL.when(seconds < 0 || nanoseconds >= 1_000_000_000)?;
     Ok((seconds as u64).saturating_mul(1_000_000_000).saturating_add(nanoseconds))
 }

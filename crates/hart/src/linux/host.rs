@@ -33,9 +33,7 @@ pub struct Dir(OwnedFd);
 /// Target of a name in a folder.
 #[derive(Debug)]
 pub enum Named {
-    /// Nothing.
     Missing,
-    /// A folder.
     Folder(Dir, Stat),
     /// Symbolic link: its target and its own status.
     Link(OsString, Stat),
@@ -115,12 +113,10 @@ impl Dir {
         Ok(all)
     }
 
-    /// Makes a folder.
     pub fn make_folder(&self, name: &OsStr, mode: u32) -> Result<(), Errno> {
         Ok(fs::mkdirat(&self.0, name, Mode::from_raw_mode(mode & 0o777))?)
     }
 
-    /// Makes a symbolic link.
     pub fn make_link(&self, name: &OsStr, target: &OsStr) -> Result<(), Errno> {
         Ok(fs::symlinkat(target, &self.0, name)?)
     }
@@ -146,9 +142,7 @@ impl Dir {
     pub fn set_mode(&self, name: &OsStr, mode: u32) -> Result<(), Errno> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = fs::openat(&self.0, name, flags, Mode::empty())?;
-        if Stat::of(&fs::fstat(&fd)?).kind() == FileType::Symlink {
-            return Err(Errno::EOPNOTSUPP);
-        }
+        Errno::EOPNOTSUPP.when(Stat::of(&fs::fstat(&fd)?).kind() == FileType::Symlink)?;
         // With this kind of descriptor, Linux changes permissions only by this name.
         let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
         Ok(std::fs::set_permissions(path, Permissions::from_mode(mode & 0o777))?)

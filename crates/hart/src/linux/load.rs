@@ -14,7 +14,7 @@ use super::elf::{Elf, ElfError, MAGIC};
 use super::errno::Errno;
 use super::memory::Layout;
 use super::paths::{Found, Place, Tree};
-use super::random::Random;
+use super::process::Random;
 use super::stack;
 use super::{Mapped, Options};
 use crate::Core;
@@ -61,12 +61,10 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// A loaded program.
 #[derive(Debug)]
 pub struct Loaded {
     /// Hart, ready to run.
     pub core: Core,
-    /// Memory layout.
     pub layout: Layout,
     /// Memory filled from files.
     pub mapped: Vec<Mapped>,
@@ -84,7 +82,9 @@ pub fn load(path: &Path, tree: &Tree, options: &Options, random: &mut Random) ->
     let base = if elf.is_relocatable { layout.program } else { 0 };
     let end = place(&mut core, &layout, &elf, base, (path, identity), &mut mapped)
         .map_err(|why| failed(path, why))?;
-    layout.set_break(end);
+    // The heap starts in the page after it.
+    let heap = end.next_multiple_of(PAGE);
+    layout.heap = heap..heap;
     let entry = base.wrapping_add(elf.entry);
     core.pc = entry;
 

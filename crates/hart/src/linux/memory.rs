@@ -66,12 +66,6 @@ impl Layout {
         self.stack_top
     }
 
-    /// Starts the heap in the page after `end`.
-    pub fn set_break(&mut self, end: u64) {
-        let start = end.next_multiple_of(PAGE);
-        self.heap = start..start;
-    }
-
     /// Returns whether `start..start + len` is in the program's address space and consists of whole pages.
     fn allows(&self, start: u64, len: u64) -> bool {
         start.is_multiple_of(PAGE) && start.checked_add(len).is_some_and(|end| end <= self.stack_top)
@@ -103,21 +97,15 @@ impl Linux {
         let [hint, len, protection, flags, fd, offset] = arguments;
         let rights = rights(protection);
         let len = len.checked_next_multiple_of(PAGE).ok_or(Errno::ENOMEM)?;
-        if len == 0 || !offset.is_multiple_of(PAGE) {
-            return Err(Errno::EINVAL.into());
-        }
+        Errno::EINVAL.when(len == 0 || !offset.is_multiple_of(PAGE))?;
         let is_shared = matches!(flags & MAP_TYPE, MAP_SHARED | MAP_SHARED_VALIDATE);
         let source = if flags & MAP_ANONYMOUS != 0 { None } else { self.source(fd as i32)? };
         let is_shared = is_shared && source.is_some() && rights.has(Rights::WRITE);
         // O_RDWR
-        if is_shared && self.descriptors.get(fd as i32)?.flags & 3 != 2 {
-            return Err(Errno::EACCES.into());
-        }
+        Errno::EACCES.when(is_shared && self.descriptors.get(fd as i32)?.flags & 3 != 2)?;
         self.write_back_all(core)?;
 
-        if core.memory.regions() >= MOST_REGIONS {
-            return Err(Errno::ENOMEM.into());
-        }
+        Errno::ENOMEM.when(core.memory.regions() >= MOST_REGIONS)?;
         let address = self.choose(core, hint, len, flags)?;
         self.map(core, address, len, rights);
         if let Some(file) = source {
@@ -158,17 +146,11 @@ impl Linux {
 
     fn choose(&self, core: &Core, hint: u64, len: u64, flags: u64) -> Result<u64, Errno> {
         let is_fixed = flags & (MAP_FIXED | MAP_FIXED_NOREPLACE) != 0;
-        if is_fixed && !hint.is_multiple_of(PAGE) {
-            return Err(Errno::EINVAL);
-        }
+        Errno::EINVAL.when(is_fixed && !hint.is_multiple_of(PAGE))?;
         let is_free = |at| core.memory.find_free(at, len) == Some(at);
         if is_fixed {
-            if !self.layout.allows(hint, len) || hint < PAGE {
-                return Err(Errno::ENOMEM);
-            }
-            if flags & MAP_FIXED_NOREPLACE != 0 && !is_free(hint) {
-                return Err(Errno::EEXIST);
-            }
+            Errno::ENOMEM.when(!self.layout.allows(hint, len) || hint < PAGE)?;
+            Errno::EEXIST.when(flags & MAP_FIXED_NOREPLACE != 0 && !is_free(hint))?;
             return Ok(hint);
         }
         let hint = hint / PAGE * PAGE;
@@ -179,23 +161,15 @@ impl Linux {
         if at + len <= self.layout.stack_bottom() { Ok(at) } else { Err(Errno::ENOMEM) }
     }
 
-    /// Implements `munmap`.
     pub(super) fn munmap(&mut self, core: &mut Core, start: u64, len: u64) -> Answer {
-        if len == 0 || !self.layout.allows(start, len) {
-            return Err(Errno::EINVAL.into());
-        }
+        Errno::EINVAL.when(len == 0 || !self.layout.allows(start, len))?;
         self.unmap(core, start, len);
         Ok(0)
     }
 
-    /// Implements `mprotect`.
     pub(super) fn mprotect(&mut self, core: &mut Core, start: u64, len: u64, protection: u64) -> Answer {
-        if !start.is_multiple_of(PAGE) {
-            return Err(Errno::EINVAL.into());
-        }
-        if !self.layout.allows(start, len) {
-            return Err(Errno::ENOMEM.into());
-        }
+        Errno::EINVAL.when(!start.is_multiple_of(PAGE))?;
+        Errno::ENOMEM.when(!self.layout.allows(start, len))?;
         self.changes(core, start, len);
         let rights = rights(protection);
         core.memory.protect(start, len, rights).map_err(|_| Errno::ENOMEM)?;
@@ -203,7 +177,6 @@ impl Linux {
         Ok(0)
     }
 
-    /// Implements `mremap`.
     pub(super) fn mremap(&mut self, core: &mut Core, arguments: [u64; 6]) -> Answer {
         let [old, old_len, new_len, flags, to, _] = arguments;
         let (Some(old_len), Some(new_len)) =
@@ -211,9 +184,7 @@ impl Linux {
         else {
             return Err(Errno::EINVAL.into());
         };
-        if old_len == 0 || new_len == 0 || !self.layout.allows(old, old_len) {
-            return Err(Errno::EINVAL.into());
-        }
+        Errno::EINVAL.when(old_len == 0 || new_len == 0 || !self.layout.allows(old, old_len))?;
         core.memory.check_mapped(old, old_len)?;
         let rights = core.memory.rights(old).ok_or(Errno::EFAULT)?;
         let is_fixed = flags & MREMAP_FIXED != 0;
@@ -237,9 +208,7 @@ impl Linux {
             return Err(if is_fixed { Errno::EINVAL } else { Errno::ENOMEM }.into());
         }
         let overlaps = to < old + old_len && old < to.saturating_add(new_len);
-        if is_fixed && (!self.layout.allows(to, new_len) || overlaps) {
-            return Err(Errno::EINVAL.into());
-        }
+        Errno::EINVAL.when(is_fixed && (!self.layout.allows(to, new_len) || overlaps))?;
         let new = if is_fixed { to } else { self.choose(core, 0, new_len, 0)? };
         self.map(core, new, new_len, rights);
         core.memory.move_pages(old, old_len.min(new_len), new);
@@ -249,9 +218,7 @@ impl Linux {
 
     /// Implements `madvise`, as far as it changes memory.
     pub(super) fn madvise(&mut self, core: &mut Core, start: u64, len: u64, advice: u64) -> Answer {
-        if !self.layout.allows(start, len) {
-            return Err(Errno::EINVAL.into());
-        }
+        Errno::EINVAL.when(!self.layout.allows(start, len))?;
         if advice == MADV_DONTNEED && len > 0 {
             let len = len.next_multiple_of(PAGE);
             // Pages of files keep their bytes, since they would be read again.

@@ -19,7 +19,6 @@ mod names;
 mod numbers;
 pub(crate) mod paths;
 mod process;
-mod random;
 mod shared;
 mod signals;
 mod stack;
@@ -48,7 +47,7 @@ use crate::{Core, Exception, Machine, Privilege, Served, Stop, cause};
 use descriptors::Descriptors;
 use memory::Layout;
 use paths::{Folder, Place, Tree};
-use random::Random;
+use process::Random;
 use shared::Shared;
 use signals::Signals;
 use threads::Threads;
@@ -209,11 +208,6 @@ impl Linux {
     pub fn mapped(&self) -> Vec<Mapped> {
         let is_still_there = |mapped: &&Mapped| load::identity(&mapped.path).ok() == Some(mapped.identity);
         self.mapped.iter().filter(is_still_there).cloned().collect()
-    }
-
-    /// Returns the path under which the program sees itself.
-    fn program_path(&self) -> PathBuf {
-        self.tree.seen(self.tree.program())
     }
 
     fn warn(&mut self, warning: String) {

@@ -67,11 +67,8 @@ impl Linux {
         }
     }
 
-    /// Implements `openat`.
     pub(super) fn openat(&mut self, core: &mut Core, [folder, path, flags, mode, ..]: [u64; 6]) -> Answer {
-        if flags & O_TMPFILE != 0 {
-            return Err(Errno::EOPNOTSUPP.into());
-        }
+        Errno::EOPNOTSUPP.when(flags & O_TMPFILE != 0)?;
         let follow = flags & O_NOFOLLOW == 0 && flags & (O_CREAT | O_EXCL) != O_CREAT | O_EXCL;
         let close_on_exec = flags & O_CLOEXEC != 0;
         let (open, host, writable) = match self.place(core, folder, path, follow)? {
@@ -103,18 +100,16 @@ impl Linux {
                 Special::Device(device) => Stat::character(1, device as u32),
                 Special::Terminal => Stat::character(5, 0),
                 Special::Descriptor(fd) => self.stat_of(fd)?,
-                Special::Program => Stat::link(self.program_path().as_os_str().len()),
+                Special::Program => Stat::link(self.tree.program().as_os_str().len()),
             },
         })
     }
 
-    /// Implements `newfstatat`.
     pub(super) fn newfstatat(&mut self, core: &mut Core, [folder, path, to, flags, ..]: [u64; 6]) -> Answer {
         let stat = self.stat_at(core, folder, path, flags)?;
         guest::put(core, to, &stat.to_bytes(core.is_rv32))
     }
 
-    /// Implements `statx`.
     pub(super) fn statx(&mut self, core: &mut Core, folder: u64, path: u64, flags: u64, to: u64) -> Answer {
         let stat = self.stat_at(core, folder, path, flags)?;
         guest::put(core, to, &stat.to_statx())
@@ -130,23 +125,20 @@ impl Linux {
             Place::Special(_) => return if mode & X_OK == 0 { Ok(0) } else { Err(Errno::EACCES.into()) },
         };
         let stat = found.stat()?;
-        if mode & W_OK != 0 && !found.writable {
-            return Err(Errno::EROFS.into());
-        }
+        Errno::EROFS.when(mode & W_OK != 0 && !found.writable)?;
         let refused = mode & R_OK != 0 && !stat.has_mode(0o444)
             || mode & W_OK != 0 && !stat.has_mode(0o222)
             || mode & X_OK != 0 && !stat.has_mode(0o111);
         if refused { Err(Errno::EACCES.into()) } else { Ok(0) }
     }
 
-    /// Implements `readlinkat`.
     pub(super) fn readlinkat(&mut self, core: &mut Core, [folder, path, to, len, ..]: [u64; 6]) -> Answer {
         let target = match self.place(core, folder, path, false)? {
             Place::Host(found) => match found.stat()?.kind() {
                 FileType::Symlink => found.dir()?.read_link(&found.name)?,
                 _ => return Err(Errno::EINVAL.into()),
             },
-            Place::Special(Special::Program) => self.program_path().into_os_string(),
+            Place::Special(Special::Program) => self.tree.program().into_os_string(),
             Place::Special(_) => return Err(Errno::EINVAL.into()),
         };
         let target = target.as_bytes();
@@ -155,27 +147,22 @@ impl Linux {
         Ok(target.len() as u64)
     }
 
-    /// Implements `unlinkat`.
     pub(super) fn unlinkat(&mut self, core: &mut Core, folder: u64, path: u64, flags: u64) -> Answer {
         let found = self.changeable(core, folder, path, Must::Exist)?;
         found.dir()?.remove(&found.name, flags & AT_REMOVEDIR != 0)?;
         Ok(0)
     }
 
-    /// Implements `mkdirat`.
     pub(super) fn mkdirat(&mut self, core: &mut Core, folder: u64, path: u64, mode: u64) -> Answer {
         let found = self.changeable(core, folder, path, Must::NotExist)?;
         found.dir()?.make_folder(&found.name, (mode & !self.umask) as u32)?;
         Ok(0)
     }
 
-    /// Implements `renameat2`.
     pub(super) fn renameat2(&mut self, core: &mut Core, arguments: [u64; 6]) -> Answer {
         const RENAME_NOREPLACE: u64 = 1;
         let [from_folder, from, to_folder, to, flags, _] = arguments;
-        if flags & !RENAME_NOREPLACE != 0 {
-            return Err(Errno::EINVAL.into());
-        }
+        Errno::EINVAL.when(flags & !RENAME_NOREPLACE != 0)?;
         let from = self.changeable(core, from_folder, from, Must::Exist)?;
         let replace = flags & RENAME_NOREPLACE == 0;
         let must = if replace { Must::Either } else { Must::NotExist };
@@ -184,7 +171,6 @@ impl Linux {
         Ok(0)
     }
 
-    /// Implements `linkat`.
     pub(super) fn linkat(&mut self, core: &mut Core, arguments: [u64; 6]) -> Answer {
         let [from_folder, from, to_folder, to, flags, _] = arguments;
         let must = if flags & AT_SYMLINK_FOLLOW != 0 { Must::ExistFollowed } else { Must::Exist };
@@ -202,7 +188,6 @@ impl Linux {
         Ok(0)
     }
 
-    /// Implements `fchmodat`.
     pub(super) fn fchmodat(&mut self, core: &mut Core, folder: u64, path: u64, mode: u64) -> Answer {
         let found = self.changeable(core, folder, path, Must::ExistFollowed)?;
         found.dir()?.set_mode(&found.name, mode as u32)?;
@@ -253,17 +238,13 @@ impl Linux {
         Ok(0)
     }
 
-    /// Implements `truncate`.
     pub(super) fn truncate(&mut self, core: &mut Core, path: u64, len: u64) -> Answer {
         let found = self.changeable(core, AT_FDCWD as u64, path, Must::ExistFollowed)?;
-        if len > i64::MAX as u64 {
-            return Err(Errno::EINVAL.into());
-        }
+        Errno::EINVAL.when(len > i64::MAX as u64)?;
         found.open(OFlags::WRONLY)?.set_len(len)?;
         Ok(0)
     }
 
-    /// Implements `chdir`.
     pub(super) fn chdir(&mut self, core: &mut Core, path: u64) -> Answer {
         let Place::Host(found) = self.place(core, AT_FDCWD as u64, path, true)? else {
             return Err(Errno::ENOTDIR.into());
@@ -273,20 +254,16 @@ impl Linux {
         Ok(0)
     }
 
-    /// Implements `fchdir`.
     pub(super) fn fchdir(&mut self, fd: i32) -> Answer {
         let Open::Folder(open) = &self.descriptors.get(fd)?.open else { return Err(Errno::ENOTDIR.into()) };
         self.folder = open.folder.clone();
         Ok(0)
     }
 
-    /// Implements `getcwd`.
     pub(super) fn getcwd(&mut self, core: &mut Core, to: u64, len: u64) -> Answer {
         let mut path = paths::text(&self.folder.names()).into_os_string().into_encoded_bytes();
         path.push(0);
-        if path.len() as u64 > len {
-            return Err(Errno::ERANGE.into());
-        }
+        Errno::ERANGE.when(path.len() as u64 > len)?;
         guest::put(core, to, &path)?;
         Ok(path.len() as u64)
     }
@@ -326,15 +303,9 @@ fn open(found: &Found, flags: u64, mode: u64) -> Result<Open, Errno> {
         _ => OFlags::RDWR,
     };
     let Some(stat) = &found.stat else {
-        if flags & O_CREAT == 0 {
-            return Err(Errno::ENOENT);
-        }
-        if found.is_folder {
-            return Err(Errno::EISDIR);
-        }
-        if !found.writable {
-            return Err(Errno::EROFS);
-        }
+        Errno::ENOENT.when(flags & O_CREAT == 0)?;
+        Errno::EISDIR.when(found.is_folder)?;
+        Errno::EROFS.when(!found.writable)?;
         // EXCL: something that was created there in the meantime is not opened.
         host |= OFlags::CREATE | OFlags::EXCL;
         if flags & O_APPEND != 0 {
@@ -342,21 +313,13 @@ fn open(found: &Found, flags: u64, mode: u64) -> Result<Open, Errno> {
         }
         return Ok(Open::File(Arc::new(found.dir()?.file(&found.name, host, mode as u32)?)));
     };
-    if flags & O_CREAT != 0 && flags & O_EXCL != 0 {
-        return Err(Errno::EEXIST);
-    }
-    if stat.kind() == FileType::Symlink {
-        return Err(Errno::ELOOP);
-    }
+    Errno::EEXIST.when(flags & O_CREAT != 0 && flags & O_EXCL != 0)?;
+    Errno::ELOOP.when(stat.kind() == FileType::Symlink)?;
     if let Some(folder) = &found.folder {
-        if writes || flags & O_CREAT != 0 {
-            return Err(Errno::EISDIR);
-        }
+        Errno::EISDIR.when(writes || flags & O_CREAT != 0)?;
         return Ok(Open::Folder(OpenFolder { folder: folder.clone(), entries: None, told: 0 }));
     }
-    if flags & O_DIRECTORY != 0 {
-        return Err(Errno::ENOTDIR);
-    }
+    Errno::ENOTDIR.when(flags & O_DIRECTORY != 0)?;
     if flags & O_PATH != 0 {
         return Ok(Open::File(Arc::new(found.open(OFlags::RDONLY)?)));
     }

@@ -142,9 +142,7 @@ impl Found {
 
     /// Opens it as a regular file. Returns EACCES for devices and pipes of the host.
     pub fn open(&self, flags: OFlags) -> Result<File, Errno> {
-        if self.stat()?.kind() != FileType::RegularFile {
-            return Err(Errno::EACCES);
-        }
+        Errno::EACCES.when(self.stat()?.kind() != FileType::RegularFile)?;
         self.dir()?.file(&self.name, flags, 0)
     }
 }
@@ -181,9 +179,9 @@ impl Tree {
         Ok(Self { is_linux: false, ..tree })
     }
 
-    /// Returns the path of the program on the host.
-    pub fn program(&self) -> &Path {
-        &self.program
+    /// Returns the path under which the program sees itself.
+    pub fn program(&self) -> PathBuf {
+        self.seen(&self.program)
     }
 
     /// Returns the path under which the program sees a file of the host, or else the host's own path.
@@ -211,12 +209,8 @@ impl Tree {
 
     /// Resolves `path` from the folder `from`. A link at its end is followed if `follow` is set.
     pub fn find(&self, from: &Folder, path: &[u8], follow: bool) -> Result<Place, Errno> {
-        if path.is_empty() {
-            return Err(Errno::ENOENT);
-        }
-        if path.len() >= guest::PATH_MAX {
-            return Err(Errno::ENAMETOOLONG);
-        }
+        Errno::ENOENT.when(path.is_empty())?;
+        Errno::ENAMETOOLONG.when(path.len() >= guest::PATH_MAX)?;
         let mut here = if path[0] == b'/' { self.root() } else { from.clone() };
         let mut to_go: VecDeque<_> = names(OsStr::from_bytes(path)).into();
         let is_folder = path.ends_with(b"/") || path.ends_with(b"/.") || path.ends_with(b"/..");
@@ -234,9 +228,7 @@ impl Tree {
                 }
                 Look::Link(target, _) if !is_last || follow || is_folder => {
                     links += 1;
-                    if links > MOST_LINKS {
-                        return Err(Errno::ELOOP);
-                    }
+                    Errno::ELOOP.when(links > MOST_LINKS)?;
                     if target.as_bytes().starts_with(b"/") {
                         here = self.root();
                     }
@@ -291,9 +283,7 @@ impl Tree {
                 let Level { path, writable, .. } = here.here();
                 let (name, dir, path) = (name.to_owned(), Some(Arc::new(dir)), path.join(name));
                 // A program can nest folders without end, but paths are kept here.
-                if path.as_os_str().len() >= guest::PATH_MAX {
-                    return Err(Errno::ENAMETOOLONG);
-                }
+                Errno::ENAMETOOLONG.when(path.as_os_str().len() >= guest::PATH_MAX)?;
                 Look::Folder(Level { name, dir, path, writable: *writable }, stat)
             }
             Named::Link(target, stat) => Look::Link(target, stat),

@@ -24,7 +24,6 @@ impl Linux {
         guest::put(core, to, &bytes)
     }
 
-    /// Implements `sysinfo`.
     pub(super) fn sysinfo(&mut self, core: &mut Core, to: u64) -> Answer {
         let up = self.clock.monotonic(core) / 1_000_000_000;
         let total = self.memory_limit as u64;
@@ -55,7 +54,6 @@ impl Linux {
         Ok(0)
     }
 
-    /// Implements `getrandom`.
     pub(super) fn getrandom(&mut self, core: &mut Core, to: u64, len: u64) -> Answer {
         let mut bytes = vec![0; len.min(1 << 16) as usize];
         self.random.fill(&mut bytes);
@@ -66,9 +64,7 @@ impl Linux {
     /// Implements `sched_getaffinity`: there is one processor.
     pub(super) fn sched_getaffinity(&mut self, core: &mut Core, len: u64, to: u64) -> Answer {
         let size = guest::word_size(core);
-        if len < size {
-            return Err(Errno::EINVAL.into());
-        }
+        Errno::EINVAL.when(len < size)?;
         guest::put_words(core, to, &[1])?;
         Ok(size)
     }
@@ -112,13 +108,11 @@ impl Linux {
         }
     }
 
-    /// Implements `execve`.
     pub(super) fn execve(&mut self) -> Answer {
         self.warn("the program tried to run another program: there is only one here; refused".into());
         Err(Errno::ENOSYS.into())
     }
 
-    /// Implements `socket`.
     pub(super) fn socket(&mut self, domain: u64) -> Answer {
         // AF_UNIX: the C library asks a daemon for names, and does without it.
         if domain != 1 {
@@ -135,5 +129,25 @@ impl Linux {
         }
         guest::put(core, to, &vec![1; pages as usize])?;
         Ok(0)
+    }
+}
+
+/// Deterministic random bytes by SplitMix64: a counter and a mixer. Nothing secret depends on it.
+#[derive(Clone, Debug)]
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^ (bits >> 31)
+    }
+
+    pub fn fill(&mut self, bytes: &mut [u8]) {
+        for chunk in bytes.chunks_mut(8) {
+            chunk.copy_from_slice(&self.next().to_le_bytes()[..chunk.len()]);
+        }
     }
 }

@@ -18,7 +18,6 @@ use crate::memory::PAGE;
 pub struct Shared {
     /// Address range, in whole pages.
     pub pages: Range<u64>,
-    /// The file.
     pub file: Arc<File>,
     /// Offset of the mapping in the file.
     pub offset: u64,
@@ -70,7 +69,6 @@ impl Linux {
         self.shared = left;
     }
 
-    /// Returns whether a shared mapping is in `range`.
     pub(super) fn is_shared(&self, range: &Range<u64>) -> bool {
         self.shared.iter().any(|shared| shared.pages.start < range.end && range.start < shared.pages.end)
     }

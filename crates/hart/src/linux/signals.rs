@@ -5,7 +5,6 @@ use super::process::PROCESS;
 use super::{Linux, guest};
 use crate::{Core, Stop};
 
-/// Number of signals.
 const COUNT: usize = 64;
 const SIGKILL: u32 = 9;
 const SIGSTOP: u32 = 19;
@@ -30,12 +29,10 @@ pub struct Signals {
     pub thread: PerThread,
 }
 
-/// Signal state of a thread.
 #[derive(Clone, Debug)]
 pub struct PerThread {
     /// Blocked signals; bit n - 1 is signal n.
     blocked: u64,
-    /// Pending signals.
     pub pending: u64,
     /// Alternate stack: address, flags, size.
     stack: [u64; 3],
@@ -75,7 +72,6 @@ fn bit(signal: u32) -> u64 {
     1 << (signal - 1)
 }
 
-/// Returns the name of a signal.
 pub fn name(signal: u32) -> String {
     /// Names from signal 1 on, without `SIG`.
     const NAMES: [&str; 31] = [
@@ -90,19 +86,14 @@ pub fn name(signal: u32) -> String {
 }
 
 impl Linux {
-    /// Implements `rt_sigaction`.
     pub(super) fn rt_sigaction(&mut self, core: &mut Core, signal: u64, new: u64, old: u64) -> Answer {
-        if !(1..=COUNT as u64).contains(&signal) {
-            return Err(Errno::EINVAL.into());
-        }
+        Errno::EINVAL.when(!(1..=COUNT as u64).contains(&signal))?;
         let size = guest::word_size(core);
         let action = self.signals.actions[signal as usize];
         let fresh = if new == 0 {
             None
         } else {
-            if matches!(signal as u32, SIGKILL | SIGSTOP) {
-                return Err(Errno::EINVAL.into());
-            }
+            Errno::EINVAL.when(matches!(signal as u32, SIGKILL | SIGSTOP))?;
             let handler = guest::word(core, new)?;
             let flags = guest::word(core, new.wrapping_add(size))?;
             Some(Action { handler, flags, mask: guest::double(core, new.wrapping_add(2 * size))? })
@@ -117,7 +108,6 @@ impl Linux {
         Ok(0)
     }
 
-    /// Implements `rt_sigprocmask`.
     pub(super) fn rt_sigprocmask(&mut self, core: &mut Core, how: u64, new: u64, old: u64) -> Answer {
         let now = self.signals.thread.blocked;
         if new != 0 {
@@ -136,12 +126,10 @@ impl Linux {
         Ok(0)
     }
 
-    /// Implements `rt_sigpending`.
     pub(super) fn rt_sigpending(&mut self, core: &mut Core, to: u64) -> Answer {
         guest::put(core, to, &(self.signals.pending | self.signals.thread.pending).to_le_bytes())
     }
 
-    /// Implements `sigaltstack`.
     pub(super) fn sigaltstack(&mut self, core: &mut Core, new: u64, old: u64) -> Answer {
         let size = guest::word_size(core);
         let now = self.signals.thread.stack;
@@ -177,9 +165,7 @@ impl Linux {
 
     /// Implements `kill`: the only process is this one.
     pub(super) fn kill(&mut self, target: u64, signal: u64) -> Answer {
-        if !matches!(target as i32, 0 | -1) && target as i32 as i64 != PROCESS as i64 {
-            return Err(Errno::ESRCH.into());
-        }
+        Errno::ESRCH.when(!matches!(target as i32, 0 | -1) && target as i32 as i64 != PROCESS as i64)?;
         match signal {
             0 => {}
             1..=64 => self.signals.pending |= bit(signal as u32),

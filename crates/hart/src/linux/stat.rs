@@ -53,7 +53,6 @@ impl Stat {
         Ok(Self::of(&fs::fstat(file)?))
     }
 
-    /// Returns the file type.
     pub fn kind(&self) -> FileType {
         FileType::from_raw_mode(self.mode)
     }

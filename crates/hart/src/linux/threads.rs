@@ -22,10 +22,8 @@ const CLONE_PARENT_SETTID: u64 = 0x10_0000;
 const CLONE_CHILD_CLEARTID: u64 = 0x20_0000;
 const CLONE_CHILD_SETTID: u64 = 0x100_0000;
 
-/// Threads of a program.
 #[derive(Debug)]
 pub struct Threads {
-    /// The running thread.
     running: Identity,
     /// Other threads, in the order of their turns.
     others: VecDeque<Thread>,
@@ -107,9 +105,7 @@ impl Linux {
             self.warn("the program tried to start another process: there is only one here; refused".into());
             return Err(Errno::ENOSYS.into());
         }
-        if self.threads.others.len() >= MOST {
-            return Err(Errno::EAGAIN.into());
-        }
+        Errno::EAGAIN.when(self.threads.others.len() >= MOST)?;
         let number = self.threads.last + 1;
         for (flag, to) in [(CLONE_PARENT_SETTID, parent), (CLONE_CHILD_SETTID, child)] {
             if flags & flag != 0 {
@@ -134,7 +130,6 @@ impl Linux {
         Ok(number)
     }
 
-    /// Implements `set_tid_address`.
     pub(super) fn set_tid_address(&mut self, address: u64) -> Answer {
         self.threads.running.clear = address;
         Ok(self.threads.running.number)
@@ -153,16 +148,13 @@ impl Linux {
         Err(Failure::Resumed)
     }
 
-    /// Implements `futex`.
     pub(super) fn futex(&mut self, core: &mut Core, arguments: [u64; 6]) -> Answer {
         const REALTIME: u64 = 0x100;
         let [address, operation, value, timeout, second, third] = arguments;
         match operation & 0x7f {
             // FUTEX_WAIT, FUTEX_WAIT_BITSET
             kind @ (0 | 9) => {
-                if u32::from_le_bytes(guest::get(core, address)?) != value as u32 {
-                    return Err(Errno::EAGAIN.into());
-                }
+                Errno::EAGAIN.when(u32::from_le_bytes(guest::get(core, address)?) != value as u32)?;
                 let now = self.clock.monotonic(core);
                 let deadline = match timeout {
                     0 => None,
@@ -176,9 +168,7 @@ impl Linux {
                     }
                 };
                 let bits = if kind == 9 { third as u32 } else { u32::MAX };
-                if bits == 0 {
-                    return Err(Errno::EINVAL.into());
-                }
+                Errno::EINVAL.when(bits == 0)?;
                 let expired = -i64::from(Errno::ETIMEDOUT.0);
                 let wait = Wait { futex: (address, bits), deadline, expired, interrupted: INTERRUPTED };
                 Err(Failure::Wait(wait))
@@ -188,9 +178,8 @@ impl Linux {
             10 => Ok(self.wake(address, value, third as u32)),
             // FUTEX_REQUEUE, FUTEX_CMP_REQUEUE: the number to move is in place of the timeout.
             kind @ (3 | 4) => {
-                if kind == 4 && u32::from_le_bytes(guest::get(core, address)?) != third as u32 {
-                    return Err(Errno::EAGAIN.into());
-                }
+                Errno::EAGAIN
+                    .when(kind == 4 && u32::from_le_bytes(guest::get(core, address)?) != third as u32)?;
                 let woken = self.wake(address, value, u32::MAX);
                 let mut moved = 0;
                 let waits = self.threads.others.iter_mut().filter_map(|thread| thread.wait.as_mut());

@@ -14,7 +14,6 @@ const UP: u64 = 1_000_000_000;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Clocks of a program.
 #[derive(Clone, Debug)]
 pub struct Clock {
     /// Start on the host's clock, if that is used. Otherwise an instruction takes a nanosecond, and sleeping only
@@ -60,7 +59,6 @@ impl Clock {
         core.instret.saturating_add(self.slept)
     }
 
-    /// Sleeps.
     pub fn sleep(&mut self, nanoseconds: u64) {
         if self.host.is_some() {
             std::thread::sleep(Duration::from_nanos(nanoseconds));
@@ -85,13 +83,11 @@ impl Linux {
         })
     }
 
-    /// Implements `clock_gettime`.
     pub(super) fn clock_gettime(&mut self, core: &mut Core, clock: u64, to: u64) -> Answer {
         let time = self.clock(core, clock)?;
         guest::put_doubles(core, to, &[time / SECOND, time % SECOND])
     }
 
-    /// Implements `clock_getres`.
     pub(super) fn clock_getres(&mut self, core: &mut Core, clock: u64, to: u64) -> Answer {
         self.clock(core, clock)?;
         if to != 0 {
@@ -100,7 +96,6 @@ impl Linux {
         Ok(0)
     }
 
-    /// Implements `gettimeofday`.
     pub(super) fn gettimeofday(&mut self, core: &mut Core, to: u64, zone: u64) -> Answer {
         let time = self.clock.realtime(core);
         if to != 0 {

@@ -14,7 +14,6 @@ pub(super) enum Event {
     Listed(Retired),
     /// An instruction that retired.
     Committed(Retired),
-    /// A trap.
     Trap(Trap),
     /// Value of mtval after the preceding trap.
     TrapValue(u64),
@@ -195,7 +194,6 @@ impl Join {
         }
     }
 
-    /// Returns the last record.
     pub fn finish(&mut self) -> Option<Retired> {
         self.is_listed = false;
         self.pending.take()

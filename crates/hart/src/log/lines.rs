@@ -27,7 +27,6 @@ impl<R: BufRead> Lines<R> {
         self.number
     }
 
-    /// Returns the last line.
     pub fn line(&self) -> &[u8] {
         &self.buffer
     }
@@ -85,12 +84,10 @@ impl<'a> Scan<'a> {
         rest.is_some()
     }
 
-    /// Parses a decimal number.
     pub fn decimal(&mut self) -> Option<u64> {
         self.number::<10>()
     }
 
-    /// Parses hexadecimal digits.
     pub fn digits(&mut self) -> Option<u64> {
         self.number::<16>()
     }

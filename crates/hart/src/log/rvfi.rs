@@ -32,7 +32,6 @@ use super::reader::State;
 use super::{LineProblem, spike};
 use crate::{Privilege, Retired, Trap, cause};
 
-/// Parses a line.
 pub(super) fn event(line: &[u8], state: &mut State) -> Result<Option<Event>, LineProblem> {
     const EXCEPTION: &[u8] = b" exception @ ";
     let (xlen, mut scan) = (state.xlen, Scan(line));

@@ -26,7 +26,6 @@ use super::lines::Scan;
 use super::reader::State;
 use crate::Trap;
 
-/// Parses a line.
 pub(super) fn event(line: &[u8], state: &mut State) -> Result<Option<Event>, LineProblem> {
     let (xlen, mut scan) = (state.xlen, Scan(line));
     match core(&mut scan) {

@@ -14,7 +14,6 @@ pub(super) struct Decoded {
     pub unit: Unit,
     /// Stall reason of the users of its result.
     pub reason: Reason,
-    /// Length in bytes.
     pub len: u8,
     /// Source registers; floating-point ones are 32 and above. 0 for none, which is always ready.
     pub sources: [u8; 3],
@@ -28,10 +27,8 @@ pub(super) struct Decoded {
     pub offset: i32,
 }
 
-/// Kind of instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Nothing special.
     Plain,
     Load,
     Store,
@@ -61,7 +58,6 @@ pub(super) enum Unit {
     System,
 }
 
-/// Number of units.
 pub(super) const UNITS: usize = 8;
 
 /// A register that nothing reads.
@@ -155,7 +151,6 @@ impl Table {
         Self { entries: entries.expect("as long as it was made"), xlen: Xlen::Rv64 }
     }
 
-    /// Sets the register width.
     #[inline]
     pub fn set_xlen(&mut self, xlen: Xlen, config: &Config) {
         if self.xlen != xlen {

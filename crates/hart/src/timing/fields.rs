@@ -3,7 +3,6 @@
 use super::Config;
 use super::config::{Predictor, Retire};
 
-/// A configuration field.
 pub(super) struct Field {
     pub name: &'static str,
     /// Short description for people who edit the file.
@@ -27,7 +26,6 @@ pub(super) enum Values {
 }
 
 impl Values {
-    /// Returns whether `value` is allowed.
     pub fn allow(&self, value: u32) -> bool {
         match *self {
             Self::Number(from, to) => (from..=to).contains(&value),

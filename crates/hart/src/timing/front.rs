@@ -3,9 +3,8 @@
 use tracewright_isa::riscv::IType;
 
 use super::lines::Lines;
-use super::predictor::Directions;
+use super::predictor::{Directions, ReturnStack, TargetBuffer};
 use super::reason::When;
-use super::targets::{ReturnStack, TargetBuffer};
 use super::{Config, Reason, Stats};
 
 /// Fetches instructions, one group of aligned bytes in each cycle.
@@ -42,7 +41,6 @@ struct Pending {
 /// Value that no group or line has.
 const NONE: u64 = u64::MAX;
 
-/// A retired branch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Branch {
     pub itype: IType,

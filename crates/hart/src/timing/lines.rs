@@ -14,7 +14,6 @@ pub(super) struct Lines {
     shift: u32,
 }
 
-/// Result of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Found {
     pub hit: bool,

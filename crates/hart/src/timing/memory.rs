@@ -5,7 +5,6 @@ use super::reason::When;
 use super::{CacheStats, Config, Reason};
 use crate::Access;
 
-/// Data memory.
 #[derive(Clone, Debug)]
 pub(super) struct Memory {
     dcache: Lines,

@@ -86,7 +86,6 @@ mod predictor;
 mod presets;
 mod reason;
 mod stats;
-mod targets;
 mod text;
 mod timed;
 

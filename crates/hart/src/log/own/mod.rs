@@ -9,7 +9,6 @@
 //! more than 4096 of one of these, it reports so many at a time. Everything else is reported as it was written.
 
 mod bytes;
-mod chunk;
 mod model;
 mod reader;
 mod writer;

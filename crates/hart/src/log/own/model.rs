@@ -6,10 +6,7 @@ use tracewright_isa::riscv::AccessKind;
 use super::bytes::{Cursor, len, put_fixed, put_varint, unzigzag, zigzag};
 use crate::Access;
 
-/// No block.
 pub(super) const NONE: u32 = u32::MAX;
-/// Maximum number of instructions, accesses and cycles of a block in the dictionary.
-pub(super) const MOST: usize = 4096;
 
 // Maximum number of blocks in the dictionary, and of their instructions, accesses and cycles. When one is reached, the
 // dictionary is emptied.
@@ -58,7 +55,7 @@ pub(super) struct Entry {
     first_slot: u32,
     slots: u32,
     first_gap: u32,
-    gaps: u32,
+    pub gaps: u32,
     /// Successor at the last run.
     next: u32,
 }
@@ -155,7 +152,6 @@ impl Model {
         is_full
     }
 
-    /// Adds a block.
     pub fn add(&mut self, block: Block, bits: &[u32], slots: impl Iterator<Item = Slot>, gaps: usize) -> u32 {
         let id = self.entries.len() as u32;
         let (first_bits, first_slot, first_gap) = (self.bits.len(), self.slots.len(), self.gaps.len());
@@ -183,12 +179,6 @@ impl Model {
     #[inline]
     pub fn slots_of(&self, entry: &Entry) -> std::ops::Range<usize> {
         entry.first_slot as usize..(entry.first_slot + entry.slots) as usize
-    }
-
-    /// Returns the number of cycles recorded for a block.
-    #[inline]
-    pub fn cycles_of(&self, entry: &Entry) -> usize {
-        entry.gaps as usize
     }
 
     /// Writes the cycles of a block of the dictionary.
@@ -260,12 +250,8 @@ impl Model {
 
     /// Reads cycles of instructions that are not in the dictionary.
     pub fn take_other_cycles(&mut self, from: &mut Cursor<'_>, to: &mut Vec<u64>) -> Option<()> {
-        let count = from.small()? as usize;
-        if count > MOST {
-            return None;
-        }
         to.clear();
-        for _ in 0..count {
+        for _ in 0..from.count()? {
             self.cycle = self.cycle.wrapping_add(from.varint()?);
             to.push(self.cycle);
         }

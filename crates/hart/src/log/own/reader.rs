@@ -4,9 +4,8 @@ use std::mem;
 use tracewright_core::{Block, Class, Isa};
 use tracewright_isa::riscv::Xlen;
 
-use super::bytes::{Cursor, unzigzag};
-use super::chunk::{HEAD, Head, LARGEST};
-use super::model::{MOST, Model, Slot};
+use super::bytes::{Cursor, HEAD, Head, LARGEST, unzigzag};
+use super::model::{Model, Slot};
 use super::{ENDS, Error, FLOWS, ISAS, KINDS, MAGIC, ROLES, VERSION, code};
 use crate::{HartSink, Privilege, Trap};
 
@@ -240,28 +239,19 @@ impl<R: Read> Reader<R> {
     /// Adds a block to the dictionary.
     fn add(&mut self, data: &mut Cursor<'_>) -> Option<u32> {
         let block = self.block(data)?;
-        let mut bits = Vec::new();
-        self.bits(data, &mut bits)?;
-        let mut slots = Vec::new();
-        self.layout(data, &mut slots)?;
-        let cycles = if self.header.cycles { data.small()? as usize } else { 0 };
-        if cycles > MOST {
-            return None;
-        }
+        let (bits, slots) = (self.bits(data)?, self.layout(data)?);
+        let cycles = if self.header.cycles { data.count()? } else { 0 };
         self.model.make_room(bits.len(), slots.len(), cycles);
         Some(self.model.add(block, &bits, slots.into_iter(), cycles))
     }
 
     /// Reports instructions, accesses and cycles of a block that is not in the dictionary.
     fn rest<S: HartSink>(&mut self, data: &mut Cursor<'_>, sink: &mut S) -> Option<()> {
-        let mut bits = Vec::new();
-        self.bits(data, &mut bits)?;
+        let bits = self.bits(data)?;
         if S::INSTRUCTIONS && !bits.is_empty() {
             sink.instructions(&bits);
         }
-        let mut slots = Vec::new();
-        self.layout(data, &mut slots)?;
-        for slot in slots {
+        for slot in self.layout(data)? {
             let slot = Slot::new(slot.index, slot.kind, slot.size, self.model.address);
             let access = self.model.take_other(data, slot)?;
             if S::ACCESSES {
@@ -298,37 +288,30 @@ impl<R: Read> Reader<R> {
         Some(Block { start, end, count, isa, last_len, class, ended })
     }
 
-    fn bits(&self, data: &mut Cursor<'_>, to: &mut Vec<u32>) -> Option<()> {
+    fn bits(&self, data: &mut Cursor<'_>) -> Option<Vec<u32>> {
         if !self.header.instructions {
-            return Some(());
+            return Some(Vec::new());
         }
-        let count = data.small()?;
+        let count = data.count()?;
         let is_plain = data.byte()? == 0;
-        if count as usize > MOST {
-            return None;
-        }
-        for _ in 0..count {
+        let bits = |_| {
             let is_short = is_plain && data.0.first()? & 3 != 3;
-            to.push(data.fixed(if is_short { 2 } else { 4 })? as u32);
-        }
-        Some(())
+            Some(data.fixed(if is_short { 2 } else { 4 })? as u32)
+        };
+        (0..count).map(bits).collect()
     }
 
-    fn layout(&self, data: &mut Cursor<'_>, to: &mut Vec<Slot>) -> Option<()> {
+    fn layout(&self, data: &mut Cursor<'_>) -> Option<Vec<Slot>> {
         if !self.header.accesses {
-            return Some(());
+            return Some(Vec::new());
         }
-        let count = data.small()?;
-        if count as usize > MOST {
-            return None;
-        }
-        let mut index = 0_u32;
-        for _ in 0..count {
+        let (count, mut index) = (data.count()?, 0_u32);
+        let slot = |_| {
             index = index.wrapping_add(data.small()?);
             let kind = *KINDS.get(usize::from(data.byte()?))?;
-            to.push(Slot::new(index, kind, data.byte()?, self.model.address));
-        }
-        Some(())
+            Some(Slot::new(index, kind, data.byte()?, self.model.address))
+        };
+        (0..count).map(slot).collect()
     }
 
     fn trap(&self, data: &mut Cursor<'_>) -> Option<Trap> {

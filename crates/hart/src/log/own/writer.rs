@@ -4,9 +4,8 @@ use std::mem;
 use tracewright_core::Block;
 use tracewright_isa::riscv::Xlen;
 
-use super::bytes::{put_fixed, put_varint, zigzag};
-use super::chunk::Head;
-use super::model::{MOST, Model, NONE, Slot};
+use super::bytes::{Head, MOST, put_fixed, put_varint, zigzag};
+use super::model::{Model, NONE, Slot};
 use super::{ENDS, FLOWS, ISAS, KINDS, MAGIC, ROLES, VERSION, code, number};
 use crate::{Access, HartSink, Privilege, Trap};
 
@@ -109,7 +108,7 @@ impl<W: Write, const ACCESSES: bool, const INSTRUCTIONS: bool, const CYCLES: boo
         if entry.block != *block || INSTRUCTIONS && self.model.bits_of(entry) != self.bits {
             return false;
         }
-        if CYCLES && self.model.cycles_of(entry) != self.cycles.len() {
+        if CYCLES && entry.gaps as usize != self.cycles.len() {
             return false;
         }
         let slots = &self.model.slots[self.model.slots_of(entry)];

@@ -89,9 +89,7 @@ fn indirect_jumps_go_where_they_went_last() {
 
 #[test]
 fn instruction_cache_misses_are_counted_exactly() {
-    let icache = CacheConfig { size: 1024, ways: 2, line: 64, hit: 1, miss: 10 };
-    let config = Config { icache, ..ideal() };
-    let mut run = Run::new(&config);
+    let mut run = Run::new(&Config { icache: CACHE, ..ideal() });
     // Four lines; each costs the whole miss, since the front end is not ahead.
     run.block(0x1000, &[addi(5, 5); 64], Ended::Cut);
     assert_eq!((run.stats().icache.misses, run.stats().icache.hits), (4, 60));
@@ -101,14 +99,18 @@ fn instruction_cache_misses_are_counted_exactly() {
     assert_eq!((run.stats().icache.misses, run.stats().cycles), (4, 128 + 40));
 }
 
+/// Runs a quotient and its user, then ten additions, in lines of four instructions.
+fn after_a_quotient(fetch_queue: u32) -> Run {
+    let icache = CacheConfig { line: 16, ..CACHE };
+    let mut run = Run::new(&Config { icache, fetch_queue, divide: 60, ..ideal() });
+    let bits = [&[div(5, 6, 7), addi(5, 5)][..], &[addi(8, 8); 10]].concat();
+    run.block(0, &bits, Ended::Cut);
+    run
+}
+
 #[test]
 fn a_front_end_with_a_short_queue_does_not_get_ahead() {
-    let icache = CacheConfig { size: 1024, ways: 2, line: 16, hit: 1, miss: 10 };
-    let config = Config { icache, fetch_queue: 1, divide: 60, ..ideal() };
-    let mut bits = vec![div(5, 6, 7), addi(5, 5)];
-    bits.extend([addi(8, 8); 10]);
-    let mut run = Run::new(&config);
-    run.block(0, &bits, Ended::Cut);
+    let run = after_a_quotient(1);
     // The user of the quotient begins in 71. The one after it is fetched then and begins in 72, the fourth is fetched
     // in 72 and begins in 73; so the next line is asked for in 73, a cycle before it is missed.
     assert_eq!(run.cycles, [11, 71, 72, 73, 83, 84, 85, 86, 97, 98, 99, 100]);
@@ -117,20 +119,14 @@ fn a_front_end_with_a_short_queue_does_not_get_ahead() {
 
 #[test]
 fn a_front_end_that_is_ahead_hides_misses() {
-    let icache = CacheConfig { size: 1024, ways: 2, line: 16, hit: 1, miss: 10 };
-    let config = Config { icache, fetch_queue: 64, divide: 60, ..ideal() };
-    let mut bits = vec![div(5, 6, 7), addi(5, 5)];
-    bits.extend([addi(8, 8); 10]);
-    let mut run = Run::new(&config);
-    run.block(0, &bits, Ended::Cut);
+    let run = after_a_quotient(64);
     assert_eq!((run.stats().icache.misses, run.stall(Reason::InstructionMiss)), (3, 10));
     assert_eq!(run.stall(Reason::MultiplyDivide), 59);
 }
 
 #[test]
 fn fence_i_fetches_anew() {
-    let icache = CacheConfig { size: 1024, ways: 2, line: 64, hit: 1, miss: 10 };
-    let mut run = Run::new(&Config { icache, csr: 1, mispredict_penalty: 3, ..ideal() });
+    let mut run = Run::new(&Config { icache: CACHE, csr: 1, mispredict_penalty: 3, ..ideal() });
     run.block(0, &[addi(5, 5), 0x0000_100f, addi(5, 5)], Ended::Cut);
     assert_eq!(run.cycles, [11, 12, 26]);
     assert_eq!((run.stall(Reason::Serialize), run.stall(Reason::InstructionMiss)), (3, 20));

@@ -9,8 +9,7 @@ use super::program::*;
 
 #[test]
 fn data_cache_misses_are_counted_exactly() {
-    let dcache = CacheConfig { size: 1024, ways: 2, line: 64, hit: 1, miss: 10 };
-    let config = Config { dcache, load_use: 1, ..ideal() };
+    let config = Config { dcache: CACHE, load_use: 1, ..ideal() };
     let mut run = Run::new(&config);
     let bits = [ld(5, 6), addi(5, 5)];
     run.accessing(0, &bits, &[0x1000], Ended::Cut).accessing(8, &bits, &[0x1038], Ended::Cut);
@@ -24,10 +23,9 @@ fn data_cache_misses_are_counted_exactly() {
 
 #[test]
 fn misses_overlap_as_far_as_they_may() {
-    let dcache = CacheConfig { size: 1024, ways: 2, line: 64, hit: 1, miss: 10 };
     let bits = [ld(5, 10), ld(6, 10), addi(5, 5), addi(6, 6)];
     let run = |outstanding_misses, second| {
-        let config = Config { dcache, outstanding_misses, load_use: 1, ..ideal() };
+        let config = Config { dcache: CACHE, outstanding_misses, load_use: 1, ..ideal() };
         Run::new(&config).accessing(0, &bits, &[0, second], Ended::Cut).cycles.clone()
     };
     // Lines arrive in cycles 11 and 12, and are used two cycles later.
@@ -40,8 +38,7 @@ fn misses_overlap_as_far_as_they_may() {
 
 #[test]
 fn a_line_that_is_on_its_way_is_waited_for() {
-    let dcache = CacheConfig { size: 1024, ways: 2, line: 64, hit: 1, miss: 10 };
-    let mut run = Run::new(&Config { dcache, load_use: 1, ..ideal() });
+    let mut run = Run::new(&Config { dcache: CACHE, load_use: 1, ..ideal() });
     // The line arrives in cycle 11, for both loads; what is loaded is used two cycles later.
     run.accessing(0, &[ld(5, 10), ld(6, 10), addi(6, 6), addi(5, 5)], &[0, 8], Ended::Cut);
     assert_eq!(run.cycles, [1, 2, 13, 14]);
@@ -50,8 +47,7 @@ fn a_line_that_is_on_its_way_is_waited_for() {
 
 #[test]
 fn an_atomic_keeps_the_port() {
-    let dcache = CacheConfig { size: 1024, ways: 2, line: 64, hit: 1, miss: 10 };
-    let config = Config { dcache, atomic: 3, load_use: 1, ..ideal() };
+    let config = Config { dcache: CACHE, atomic: 3, load_use: 1, ..ideal() };
     let bits = [amoadd(5, 6, 7), addi(9, 9), ld(8, 6)];
     let mut run = Run::new(&config);
     run.accessing(0, &bits, &[0, 0], Ended::Cut);
@@ -62,8 +58,7 @@ fn an_atomic_keeps_the_port() {
 
 #[test]
 fn stores_wait_when_the_buffer_is_full() {
-    let dcache = CacheConfig { size: 1024, ways: 2, line: 64, hit: 1, miss: 10 };
-    let config = Config { dcache, store_buffer: 2, ..ideal() };
+    let config = Config { dcache: CACHE, store_buffer: 2, ..ideal() };
     let mut run = Run::new(&config);
     run.accessing(0, &[sd(5, 6); 4], &[0, 64, 0, 0], Ended::Cut);
     // The first two leave the buffer in cycles 1 + 11 and 12 + 11.
@@ -84,9 +79,8 @@ fn dirty_lines_are_written_back() {
 
 #[test]
 fn fences_wait_for_stores() {
-    let dcache = CacheConfig { size: 1024, ways: 2, line: 64, hit: 1, miss: 10 };
     for (fence, next) in [(0x0ff0_000f, 13), (0x0000_100f, 16)] {
-        let mut run = Run::new(&Config { dcache, csr: 1, mispredict_penalty: 3, ..ideal() });
+        let mut run = Run::new(&Config { dcache: CACHE, csr: 1, mispredict_penalty: 3, ..ideal() });
         run.accessing(0, &[sd(5, 6), fence, addi(5, 5)], &[0], Ended::Cut);
         // The store leaves the buffer in cycle 12; FENCE.I then fetches anew.
         assert_eq!(run.cycles, [1, 12, next]);

@@ -72,6 +72,9 @@ pub fn jalr(rd: u32, rs1: u32) -> u32 {
     rs1 << 15 | rd << 7 | 0x67
 }
 
+/// A small cache with long misses.
+pub const CACHE: CacheConfig = CacheConfig { size: 1024, ways: 2, line: 64, hit: 1, miss: 10 };
+
 /// Returns a configuration with one instruction per cycle and no misses.
 pub fn ideal() -> Config {
     let none = CacheConfig { size: 0, ..Config::default().icache };
