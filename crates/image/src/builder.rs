@@ -43,9 +43,6 @@ impl Builder {
 
     /// Adds memory like [`raw`](Self::raw) to which the file `mapped` was mapped, beginning at this offset in
     /// the file.
-    ///
-    /// # Errors
-    /// Fails if there are no bytes.
     pub fn raw_mapped(
         &mut self,
         name: &str,

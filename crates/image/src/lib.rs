@@ -42,7 +42,6 @@ mod pieces;
 mod processes;
 mod region;
 mod remark;
-mod spaces;
 mod symbols;
 mod xz;
 

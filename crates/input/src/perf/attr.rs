@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::fields::Fields;
+use super::walk::Fields;
 
 /// Bits of `sample_type`, in the order of the fields at the end of a record.
 const TID: u64 = 1 << 1;
@@ -14,10 +14,8 @@ const IDENTIFIER: u64 = 1 << 16;
 /// All of them; each field has eight bytes.
 const FIELDS: [u64; 6] = [TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER];
 
-/// Most events of a recording.
 pub(super) const MOST_ATTRS: usize = 4096;
 
-/// Event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Attr {
     sample_type: u64,
@@ -67,7 +65,6 @@ impl Attr {
     }
 }
 
-/// All events of a recording.
 #[derive(Debug, Default)]
 pub(super) struct Attrs {
     all: Vec<Attr>,

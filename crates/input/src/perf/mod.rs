@@ -14,7 +14,6 @@ mod attr;
 mod buffers;
 mod faults;
 mod features;
-mod fields;
 mod header;
 mod open;
 mod pieces;

@@ -1,6 +1,6 @@
 //! Records about mappings and trace.
 
-use super::fields::{Fields, text};
+use super::walk::{Fields, text};
 use crate::program::hex;
 
 /// Types of records.
@@ -57,7 +57,6 @@ const PROT_EXEC: u32 = 4;
 /// Process ID that perf uses for the kernel.
 pub(super) const NO_PROCESS: u32 = u32::MAX;
 
-/// Mapped file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mmap {
     pub pid: u32,
@@ -142,7 +141,6 @@ impl Comm {
     }
 }
 
-/// FORK or EXIT record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fork {
     pub pid: u32,
@@ -169,7 +167,6 @@ pub(super) struct Aux {
     pub flags: AuxFlags,
 }
 
-/// Flags of AUX.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct AuxFlags(u64);
 
