@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::attr::{Attr, MOST_ATTRS};
 use super::faults::Faults;
+use super::record::{Attr, MOST_ATTRS};
 use super::walk::{Fields, section};
 
 /// First bytes of a recording.

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::attr::{Attr, Attrs, SampleId};
 use super::faults::Faults;
 use super::features::Features;
 use super::header::Header;
-use super::record::{Aux, Auxtrace, Comm, Fork, Mmap, kind};
+use super::record::{Attr, Attrs, Aux, Auxtrace, Comm, Fork, Mmap, SampleId, kind};
 use super::time::TimeConversion;
 use super::units::{self, Unit};
 use super::unpack::{is_packed, unpack};
