@@ -40,7 +40,6 @@ impl Edges {
         self.len == 0
     }
 
-    /// Returns the memory in bytes.
     pub fn memory(&self) -> usize {
         self.slots.len() * size_of::<Edge>()
     }

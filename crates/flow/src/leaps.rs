@@ -38,7 +38,6 @@ struct Slot {
     target: NodeId,
 }
 
-/// The state of a leap.
 pub(crate) enum Known<'a> {
     /// The leap did not occur before.
     No,

@@ -11,7 +11,6 @@ use crate::node::{Found, Stop};
 /// of many random addresses in a large piece of memory without branches would cost a scan of the whole piece.
 const STRIDE: u64 = 0x1000;
 
-/// The result of a scan.
 pub(crate) enum Scan {
     /// The scan found the end of the block.
     Done(Found),
@@ -19,7 +18,6 @@ pub(crate) enum Scan {
     Boundary { len: u32, count: u32 },
 }
 
-/// Scans from `start` on.
 pub(crate) fn scan(image: &Image, space: MemorySpace, start: u64, isa: Isa, trust: bool) -> Scan {
     let (mut at, mut count) = (start, 0);
     // Instructions of A64 are aligned.

@@ -13,7 +13,6 @@ pub(crate) struct Strides {
     steps: Vec<Step>,
 }
 
-/// The result of a stride.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slot {
     /// Index of its first step.

@@ -540,7 +540,6 @@ impl<'i> Walker<'i> {
         true
     }
 
-    /// Empties the graph.
     #[cold]
     fn forget_nodes(&mut self) {
         let callers: Vec<_> = self.returns.iter().map(|caller| *self.graph.node(caller)).collect();

@@ -4,12 +4,11 @@ use tracewright_core::MemorySpace;
 
 use crate::bytes::Bytes;
 use crate::elf::{Elf, Place, Section, Segment};
-use crate::error::{Error, Reason};
+use crate::error::{Error, Reason, Remark};
 use crate::file::File;
 use crate::image::Image;
 use crate::processes::Processes;
 use crate::region::Region;
-use crate::remark::Remark;
 
 /// Builder of an [`Image`]. Where two parts share an address, the one added first wins.
 #[derive(Debug, Default)]
@@ -43,9 +42,6 @@ impl Builder {
 
     /// Adds memory like [`raw`](Self::raw) to which the file `mapped` was mapped, beginning at this offset in
     /// the file.
-    ///
-    /// # Errors
-    /// Fails if there are no bytes.
     pub fn raw_mapped(
         &mut self,
         name: &str,

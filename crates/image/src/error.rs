@@ -1,5 +1,6 @@
 use std::error;
 use std::fmt;
+use std::ops::Range;
 
 /// Error for something that cannot be part of an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,3 +65,67 @@ impl fmt::Display for Reason {
 }
 
 impl error::Error for Error {}
+
+/// Oddity of a part of an image that does not prevent its use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Remark {
+    /// Region that overlaps one added earlier.
+    Overlap(Overlap),
+    /// File that ends before one of its segments does; the present bytes are used.
+    Truncated {
+        /// Name of the file.
+        name: Box<str>,
+        /// Addresses without bytes.
+        missing: Range<u64>,
+    },
+    /// File with compressed source lines, which are not read.
+    CompressedLines {
+        /// Name of the file.
+        name: Box<str>,
+    },
+    /// Bytes beyond the end of the address space, which were left out.
+    BeyondTheEnd {
+        /// Name of the file.
+        name: Box<str>,
+        /// Start of its region.
+        start: u64,
+    },
+}
+
+/// Region that is partly hidden by one added earlier.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Overlap {
+    /// Name of the hidden region.
+    pub name: Box<str>,
+    /// All of its addresses.
+    pub range: Range<u64>,
+    /// Name of the region that hides it, the first of several.
+    pub by: Box<str>,
+    /// Lowest hidden address.
+    pub at: u64,
+}
+
+impl fmt::Display for Remark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Overlap(Overlap { name, range, by, at }) => write!(
+                f,
+                "{name} at {:#x}-{:#x} overlaps {by}, which was given before it, at {at:#x}: there the bytes of {by} \
+                 are used",
+                range.start, range.end
+            ),
+            Self::Truncated { name, missing } => {
+                write!(f, "{name} ends early: no bytes for {:#x}-{:#x}", missing.start, missing.end)
+            }
+            Self::CompressedLines { name } => write!(
+                f,
+                "{name} has compressed debug information: no source lines \
+                 (objcopy --decompress-debug-sections makes it readable)"
+            ),
+            Self::BeyondTheEnd { name, start } => {
+                write!(f, "{name} at {start:#x} does not fit below the end of the address space")
+            }
+        }
+    }
+}

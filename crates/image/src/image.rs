@@ -3,11 +3,11 @@ use std::ops::Range;
 use tracewright_core::{Context, MemorySpace};
 
 use crate::builder::Builder;
+use crate::error::{Overlap, Remark};
 use crate::file::File;
+use crate::pieces::Spaces;
 use crate::processes::{Moment, Processes};
 use crate::region::{Region, RegionRef};
-use crate::remark::{Overlap, Remark};
-use crate::spaces::Spaces;
 use crate::symbols::Symbols;
 
 /// Memory of a program: the bytes at each address of each memory space.
@@ -27,7 +27,6 @@ pub struct Image {
     processes: Processes,
 }
 
-/// Memory of one process.
 #[derive(Debug)]
 struct Owned {
     memory: Spaces,

@@ -87,11 +87,6 @@ impl<'a> RegionRef<'a> {
         self.region.space
     }
 
-    /// Returns the offset in the file of `address`, which must lie in the region.
-    pub fn file_offset(&self, address: u64) -> u64 {
-        (self.region.offset as u64).wrapping_add(address.wrapping_sub(self.region.range.start))
-    }
-
     /// Returns the linked address of `address`, which must lie in the region.
     pub fn linked(&self, address: u64) -> Option<u64> {
         self.file.elf.as_ref()?;

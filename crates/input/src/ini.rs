@@ -113,12 +113,10 @@ pub(crate) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Reads the entries of one section.
     pub(crate) fn of(section: &'a Section, log: &mut Log<'_>) -> Self {
         Self::new(&section.name, [section], log)
     }
 
-    /// Reads the entries of all sections called `name`.
     pub(crate) fn named(sections: &'a [Section], name: &'a str, log: &mut Log<'_>) -> Self {
         Self::new(name, named(sections, name), log)
     }

@@ -86,9 +86,6 @@ impl OutputFolder {
     }
 
     /// Creates an empty file, which can also be read. Replaces an earlier one.
-    ///
-    /// # Errors
-    /// Fails if the file cannot be created.
     pub fn create(&self, name: &str) -> Result<File, Problem> {
         self.remove(name)?;
         let path = self.dir.join(name);
@@ -114,9 +111,6 @@ impl OutputFolder {
     }
 
     /// Removes a file or a link, if there is one.
-    ///
-    /// # Errors
-    /// Fails if it cannot be removed.
     pub fn remove(&self, name: &str) -> Result<(), Problem> {
         let path = self.dir.join(name);
         match fs::remove_file(&path) {

@@ -60,7 +60,6 @@ fn find(is_it: impl Fn(&dyn SourceKind) -> bool) -> Option<&'static dyn SourceKi
     registered.iter().copied().find(|kind| is_it(*kind))
 }
 
-/// Returns the kind with this name.
 pub(crate) fn named(name: &str) -> Option<&'static dyn SourceKind> {
     find(|kind| kind.name() == name)
 }

@@ -10,6 +10,7 @@ use tracewright_core::{Context, Security};
 use tracewright_image::Moment;
 use tracewright_input::{Capture, Protocol, RawSource, ini, perf};
 use tracewright_profile::branch_list;
+use tracewright_testkit::hostile::damage_bytes;
 use tracewright_testkit::perf::{Form, Recording, Who, etm4, who};
 use tracewright_testkit::{Rng, captures};
 
@@ -269,28 +270,9 @@ pub fn good_recording(form: Form) -> Vec<u8> {
     recording.write(form)
 }
 
-/// Changes, drops and doubles bytes, and sets numbers to their maximum.
 fn damaged_bytes(rng: &mut Rng, good: &[u8]) -> Vec<u8> {
     let mut bytes = good.to_vec();
-    for _ in 0..1 + rng.below(5) {
-        let at = rng.below(bytes.len() as u64 + 1) as usize;
-        let to = bytes.len().min(at + 1 + rng.sized(6) as usize);
-        match rng.below(6) {
-            0 => drop(bytes.drain(at..to)),
-            1 => drop(bytes.splice(at..at, bytes[at..to].to_vec())),
-            2 => bytes.truncate(at),
-            3 => {
-                let word = *rng.pick(&[0, 1, 8, 0xff, 0xffff, 1 << 32, 1 << 63, u64::MAX, u64::MAX - 7]);
-                let at = at & !3;
-                bytes
-                    .get_mut(at..at + 8)
-                    .into_iter()
-                    .for_each(|slot| slot.copy_from_slice(&word.to_le_bytes()));
-            }
-            _ if at < bytes.len() => bytes[at] = rng.next_u64() as u8,
-            _ => {}
-        }
-    }
+    damage_bytes(rng, &mut bytes, good);
     bytes
 }
 

@@ -32,11 +32,6 @@ impl Branch {
         self.taken + self.not_taken
     }
 
-    /// Returns f(b), the fraction of runs in which the branch was taken.
-    pub fn frequency(&self) -> f64 {
-        self.taken as f64 / self.runs().max(1) as f64
-    }
-
     /// Returns how often the branch went its less frequent way, which is what a static prediction gets wrong.
     pub fn minority(&self) -> u64 {
         self.taken.min(self.not_taken)

@@ -23,7 +23,6 @@ impl<V> Default for ByAddress<V> {
 }
 
 impl<V: Copy> ByAddress<V> {
-    /// Returns the value of an address.
     #[inline]
     pub(crate) fn get(&mut self, address: u64, space: MemorySpace) -> Option<V> {
         match self.lately.get(slot(address)) {
@@ -44,7 +43,6 @@ impl<V: Copy> ByAddress<V> {
         self.all.get(&(address, space)).copied()
     }
 
-    /// Sets the value of an address.
     pub(crate) fn insert(&mut self, address: u64, space: MemorySpace, value: V) {
         if self.lately.is_empty() {
             self.lately.resize(1 << LATELY, None);

@@ -113,7 +113,6 @@ impl Costs {
         self.blocks[id as usize].function
     }
 
-    /// Adds the cost of one instruction of a block.
     #[inline]
     pub(crate) fn add(&mut self, id: Id, at: u32, cycles: u64, stalled: u64) {
         let cost = &mut self.blocks[id as usize].each[at as usize];

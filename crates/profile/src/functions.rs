@@ -94,10 +94,10 @@ impl Functions {
     pub fn at(&mut self, program: &Program, place: Place) -> u32 {
         let file = program.file_number(place.binary);
         let symbol = program.symbol(place);
-        if let Some(&known) = self.numbers.get(&(file, symbol.map(|symbol| symbol.start))) {
+        let start = symbol.map(|symbol| symbol.start);
+        if let Some(&known) = self.numbers.get(&(file, start)) {
             return known;
         }
-        let start = symbol.map(|symbol| symbol.start);
         let name = match symbol {
             Some(symbol) => symbol.name.to_owned(),
             None => unnamed(program.image(), place.address, program.space(place.binary)),

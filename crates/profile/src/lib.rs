@@ -37,7 +37,7 @@
 //! `tracewright-flow`.
 //!
 //! Modules: `calls` (call tracking and trees), `clock` and `window` (time, and parts of a run), `stalls`, `costs`,
-//! `histogram`, `timeline` and `meter` (cycles), `counts`, `program`, `functions`, `places` and `funnel` (profiles and what
+//! `histogram` and `timeline` (cycles), `counts`, `program`, `functions` and `places` (profiles and what
 //! they refer to), `branches`, `loops`, `paths` and `events` (statistics); public ones are listed below.
 
 pub mod branch_list;
@@ -52,10 +52,8 @@ pub mod diff;
 mod events;
 pub mod export;
 mod functions;
-mod funnel;
 mod histogram;
 mod loops;
-mod meter;
 mod paths;
 mod places;
 mod program;
@@ -70,17 +68,15 @@ pub use branches::{Branch, branches};
 pub use calls::{CallSums, CallTree, Calls, DEEPEST, Edge, How, Losses, Node, Thread, Tracker, Tree, Watch};
 pub use clock::{Clock, End, Kind, Told};
 pub use costs::{Cost, Costs};
-pub use counts::{Binary, Code, Place, Profile, Runs};
+pub use counts::{Binary, Code, Funnel, Place, Profile, Runs};
 pub use events::{EventAt, EventRow, Events};
 pub use functions::{Function, Functions, Within};
-pub use funnel::Funnel;
 pub use histogram::{Bucket, Histogram};
 pub use loops::{Graph, Leader, Loop, TripCounts, Trips, counted, forest};
-pub use meter::Meter;
 pub use paths::{Conditioned, Correlated, HotPath, Paths, WIDEST};
 pub use places::{PlaceFilter, Span};
 pub use program::Program;
-pub use stalls::{Account, Longest, Stalls};
+pub use stalls::{Account, Longest, Meter, Stalls};
 pub use timeline::{Cell, Timeline};
 pub use walk::inlined_into;
 pub use window::{Gate, Window};

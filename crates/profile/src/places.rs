@@ -42,18 +42,17 @@ impl Span {
 impl PlaceFilter {
     /// Returns whether a place passes.
     pub fn has(&self, place: Place) -> bool {
-        let is_in = |spans: &Vec<Span>| spans.iter().any(|span| span.has(place));
-        self.binaries.as_ref().is_none_or(|binaries| binaries.contains(&place.binary))
-            && self.functions.as_ref().is_none_or(is_in)
-            && self.ranges.as_ref().is_none_or(is_in)
+        self.passes(place.binary, |span| span.has(place))
     }
 
     /// Returns whether some of these addresses may pass.
     pub fn meets(&self, binary: u32, addresses: &Range<u64>) -> bool {
-        let meets = |spans: &Vec<Span>| spans.iter().any(|span| span.meets(binary, addresses));
+        self.passes(binary, |span| span.meets(binary, addresses))
+    }
+
+    fn passes(&self, binary: u32, is_it: impl Fn(&Span) -> bool) -> bool {
         self.binaries.as_ref().is_none_or(|binaries| binaries.contains(&binary))
-            && self.functions.as_ref().is_none_or(meets)
-            && self.ranges.as_ref().is_none_or(meets)
+            && [&self.functions, &self.ranges].into_iter().flatten().all(|spans| spans.iter().any(&is_it))
     }
 
     /// Returns the functions that have executed blocks beginning at accepted places, as file and start like in [`Functions`].

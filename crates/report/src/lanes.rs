@@ -5,7 +5,6 @@
 
 use std::fmt::Write;
 
-use super::columns::{Columns, part};
 use super::number::{round_step, short, tick_label, ticks};
 use super::text::{cut, width};
 use super::{Anchor, Coord, MARGIN, Svg};
@@ -49,8 +48,8 @@ pub struct Lanes {
 }
 
 /// Where the plot is.
-pub(super) const LEFT: f64 = MARGIN + 224.0;
-pub(super) const PLOT: f64 = 800.0;
+const LEFT: f64 = MARGIN + 224.0;
+const PLOT: f64 = 800.0;
 const TOP: f64 = 118.0;
 const PITCH: f64 = 25.0;
 const HEIGHT: f64 = 20.0;
@@ -61,12 +60,14 @@ const WIDTH: f64 = RIGHT[2] + MARGIN;
 const LEVELS: usize = 10;
 /// The name of the lane for trace that was lost.
 const UNKNOWN: &str = "(trace was lost)";
+/// Most columns: each is a pixel wide.
+const COLUMNS: u64 = PLOT as u64;
 /// Places in a lane that tell their numbers.
 const CELLS: usize = 50;
 
 impl Bin {
     /// Both together.
-    pub(super) fn add(&mut self, other: Self) {
+    fn add(&mut self, other: Self) {
         self.busy = self.busy.saturating_add(other.busy);
         self.stalled = self.stalled.saturating_add(other.stalled);
     }
@@ -297,4 +298,59 @@ fn hatch(svg: &mut Svg, unknown: &[Bin], columns: &Columns, bottom: f64) {
         }
         from = to;
     }
+}
+
+/// How bins become columns of the picture: as they are, or several as one, so that none is too narrow to be seen.
+struct Columns {
+    start: u64,
+    end: u64,
+    /// Bins, and cycles, of a column.
+    bins: u64,
+    cycles: u64,
+    /// How many there are.
+    count: usize,
+}
+
+impl Columns {
+    /// For these lanes: at least a pixel each.
+    fn new(lanes: &Lanes) -> Self {
+        let span = lanes.end.saturating_sub(lanes.start);
+        let bin_width = lanes.bin_width.max(1);
+        let bins = span.div_ceil(bin_width).div_ceil(COLUMNS).max(1);
+        let cycles = bin_width.saturating_mul(bins);
+        let count = span.div_ceil(cycles).min(COLUMNS) as usize;
+        Self { start: lanes.start, end: lanes.start.saturating_add(span), bins, cycles, count }
+    }
+
+    /// What was in each column. What is behind the end of the run is in none.
+    fn fold(&self, bins: impl Iterator<Item = Bin>) -> Vec<Bin> {
+        let mut columns = vec![Bin::default(); self.count];
+        for (i, bin) in bins.enumerate() {
+            match columns.get_mut((i as u64 / self.bins) as usize) {
+                Some(column) => column.add(bin),
+                None => break,
+            }
+        }
+        columns
+    }
+
+    /// The first cycle of a column.
+    fn at(&self, column: usize) -> u64 {
+        self.start.saturating_add((column as u64).saturating_mul(self.cycles)).min(self.end)
+    }
+
+    /// The cycles of these columns.
+    fn span(&self, columns: std::ops::Range<usize>) -> u64 {
+        (self.at(columns.end) - self.at(columns.start)).max(1)
+    }
+
+    /// Where a column begins in the picture: between two pixels, so that there is no seam between columns.
+    fn x(&self, column: usize) -> f64 {
+        LEFT + (PLOT * part(self.at(column) - self.start, (self.end - self.start).max(1))).round()
+    }
+}
+
+/// A part of a whole, 0 to 1.
+fn part(part: u64, all: u64) -> f64 {
+    if all == 0 { 0.0 } else { (part as f64 / all as f64).min(1.0) }
 }

@@ -3,7 +3,6 @@
 //! A picture needs nothing else: no script, no font file, no network. Colours follow the reader's light or dark scheme, where
 //! the viewer knows of it; all others get the light one. What a mouse points at is told in a `<title>`.
 
-mod columns;
 mod histogram;
 mod lanes;
 mod number;

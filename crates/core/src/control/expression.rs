@@ -110,11 +110,7 @@ impl Expression {
         self.len == 0
     }
 
-    /// Returns whether the expression tests `field`.
-    pub fn asks(&self, field: Field) -> bool {
-        self.asks_any(|asked| asked == field)
-    }
-
+    /// Returns whether the expression tests one of these fields.
     pub(super) fn asks_any(&self, is_one: impl Fn(Field) -> bool) -> bool {
         self.operations()
             .iter()

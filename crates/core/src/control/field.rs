@@ -109,7 +109,6 @@ impl Field {
         NAMES.iter().find(|(_, field)| *field == self).map_or("", |(name, _)| name)
     }
 
-    /// Returns the kind of its values.
     pub(super) const fn values(self) -> Values {
         match self {
             Self::Pc => Values::Addresses,
@@ -121,7 +120,6 @@ impl Field {
         }
     }
 
-    /// Returns the greatest value of the field.
     pub(super) const fn most(self) -> u64 {
         match self {
             Self::Privilege => 3,

@@ -2,7 +2,6 @@
 
 use super::error::{Error, Expected, Problem};
 
-/// A token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token<'t> {
     Number(u64),

@@ -35,7 +35,6 @@ pub(super) struct Note {
     pub align: u64,
 }
 
-/// Section.
 #[derive(Debug)]
 pub(crate) struct Section {
     pub name: Box<str>,

@@ -11,7 +11,6 @@ use super::{Elf, Section};
 /// Length at which symbol names are cut.
 const MAX_NAME: usize = 0x4000;
 
-/// Entry of a symbol table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Symbol<'a> {
     pub name: &'a [u8],
@@ -25,7 +24,6 @@ pub(crate) struct Symbol<'a> {
     pub section: elf::SymbolSection,
 }
 
-/// Relocation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Relocation {
     pub offset: u64,
@@ -73,7 +71,6 @@ impl Elf {
     }
 }
 
-/// Returns all whole entries in `bytes`.
 fn entries<T: pod::Pod>(bytes: &[u8]) -> &[T] {
     pod::slice_from_bytes(bytes, bytes.len() / size_of::<T>()).map_or(&[], |(entries, _)| entries)
 }

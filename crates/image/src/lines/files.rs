@@ -5,7 +5,6 @@ use gimli::FileEntry;
 
 use super::{Dwarf, GimliUnit, MAX_TEXT, Reader};
 
-/// Header of a line program.
 type Head<'a> = gimli::LineProgramHeader<Reader<'a>>;
 
 /// Length at which a path is cut.

@@ -21,7 +21,6 @@ const MAX_OTHER_UNITS: usize = 1000;
 
 type Entry<'a> = DebuggingInformationEntry<Reader<'a>>;
 
-/// Functions of a unit.
 #[derive(Debug, Default)]
 pub(super) struct Functions {
     functions: Vec<Function>,
@@ -48,7 +47,6 @@ struct Function {
     declared: Option<u32>,
 }
 
-/// Call of an inlined function.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Call {
     /// Number of the file.

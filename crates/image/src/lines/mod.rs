@@ -46,7 +46,6 @@ pub(crate) struct Lines {
     left_out: AtomicUsize,
 }
 
-/// Compilation unit.
 #[derive(Debug)]
 struct Unit {
     /// Offset in `.debug_info`.

@@ -9,7 +9,6 @@ use crate::symbols::SourceLine;
 /// Most rows read for a unit; the largest units of real programs have a tenth of that.
 const MAX_ROWS: usize = 1 << 23;
 
-/// Lines of a unit.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
     files: Files,

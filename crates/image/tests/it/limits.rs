@@ -234,11 +234,7 @@ fn many_files(folder: &[u8], files: usize, name: &[u8]) -> Elf {
     lines.extend([0, 1, 1]);
     let len = lines.len() as u32 - 4;
     lines[..4].copy_from_slice(&len.to_le_bytes());
-    let mut elf = program(0x1000, vec![0; 0x100], vec![]);
-    for (name, bytes) in [(".debug_abbrev", abbreviations), (".debug_info", info), (".debug_line", lines)] {
-        elf.sections.push(own_section(name, SHT_PROGBITS, 0, bytes, 0));
-    }
-    elf
+    program_with(lines, info, abbreviations)
 }
 
 #[test]
@@ -272,7 +268,7 @@ fn line_tables_that_are_not_there() {
         elf.sections[lines_at].bytes.as_mut().unwrap().truncate(len);
         elf.sections[lines_at].len = len as u64;
         // Its header claims to be long, or to lie behind the end.
-        for (section, at, byte) in [(lines_at, 9, 0x7f), (lines_at - 1, 31, 0x7f)] {
+        for (section, at, byte) in [(lines_at, 9, 0x7f), (lines_at + 1, 31, 0x7f)] {
             let mut elf = elf.clone();
             if let Some(field) = elf.sections[section].bytes.as_mut().unwrap().get_mut(at) {
                 *field = byte;

@@ -14,7 +14,6 @@ pub(crate) const PARTS: [(&str, u64, &str); 3] = [
     ("type_bits", 8, "bits of the type before each payload"),
 ];
 
-/// Returns the parts of an encapsulation, if it has any.
 pub(crate) fn parts(encapsulation: Encapsulation) -> Option<[u8; 3]> {
     match encapsulation {
         Encapsulation::Standard { source_bits, timestamp_bytes, type_bits } => {
@@ -24,7 +23,6 @@ pub(crate) fn parts(encapsulation: Encapsulation) -> Option<[u8; 3]> {
     }
 }
 
-/// Returns the name of the encapsulation.
 pub(crate) fn name(encapsulation: Encapsulation) -> &'static str {
     match encapsulation {
         Encapsulation::Standard { .. } => "standard",

@@ -39,12 +39,10 @@ pub(crate) fn differs(one: &Config, other: &Config) -> Option<&'static str> {
     (one.options != other.options || one.data != other.data).then_some("options")
 }
 
-/// Returns the name of an instruction set.
 pub(crate) fn isa_name(isa: Isa) -> &'static str {
     if isa == Isa::Rv32 { "rv32" } else { "rv64" }
 }
 
-/// Returns the instruction set with this name.
 pub(crate) fn isa_named(name: &str) -> Option<Isa> {
     match name {
         "rv32" => Some(Isa::Rv32),

@@ -11,9 +11,6 @@ use crate::file::read_text;
 use crate::raw::pair;
 
 /// Parses a source as users write it: the part after `etrace,`.
-///
-/// # Errors
-/// Says what is wrong and what was expected.
 pub(crate) fn source<'a>(pairs: impl Iterator<Item = &'a str>) -> Result<EtraceSource, String> {
     let pairs: Vec<_> = pairs.map(pair).collect::<Result<_, _>>()?;
     for (i, (name, _)) in pairs.iter().enumerate() {

@@ -23,8 +23,8 @@ use tracewright_core::Crc32;
 
 use super::FORMAT;
 use super::read::read as read_text;
-use super::text::quoted;
 use super::value::{Document, Table, Wrong};
+use super::write::quoted;
 use crate::file::open_plain;
 use crate::output::{OutputFolder, cannot_write};
 use crate::problem::{Problem, quote};
@@ -85,7 +85,6 @@ impl Checksums {
 }
 
 impl FileSums {
-    /// Computes the checksums of a file.
     fn read(mut file: impl Read) -> io::Result<Self> {
         let (mut bytes, mut sums) = (0, Vec::new());
         let mut piece = Vec::new();

@@ -21,8 +21,8 @@ use std::path::Path;
 
 use super::FORMAT;
 use super::read::read as read_text;
-use super::text::quoted;
 use super::value::{Document, Table, Wrong};
+use super::write::quoted;
 use crate::mapping::{Mapping, Process};
 use crate::output::OutputFolder;
 use crate::problem::Problem;

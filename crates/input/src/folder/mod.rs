@@ -38,7 +38,6 @@
 pub(crate) mod checksums;
 pub(crate) mod mappings;
 mod read;
-mod text;
 mod value;
 mod write;
 

@@ -20,7 +20,6 @@ use crate::snapshot::{Dump, MemorySpace};
 /// Most bytes of `capture.toml`.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// Reads a capture folder.
 pub(crate) fn open(dir: &Path) -> Result<Capture, Problem> {
     let file = dir.join(CAPTURE_FILE);
     let text = read(&file).map_err(|error| Problem::file_error(&file, format!("cannot read: {error}")))?;
@@ -173,7 +172,6 @@ fn etrace_source(document: &mut Document<'_>, mut table: Table<'_>) -> Result<Et
     Ok(EtraceSource { config, source, isa, handlers })
 }
 
-/// Reads the trap handlers of a source.
 fn handlers(document: &mut Document<'_>, table: &mut Table<'_>) -> Result<Vec<Handler>, Wrong> {
     let Some((texts, line)) = document.strings(table, "handlers")? else { return Ok(Vec::new()) };
     let handlers: Result<_, _> = texts.iter().map(|text| etrace::handler_named(text)).collect();

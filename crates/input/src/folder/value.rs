@@ -73,7 +73,6 @@ impl<'a> Document<'a> {
         u32::try_from(line).unwrap_or(u32::MAX)
     }
 
-    /// Takes a string out of a table.
     pub(super) fn string(&mut self, table: &mut Table<'_>, key: &str) -> Taken<String> {
         let Some((line, value)) = self.take(table, key) else { return Ok(None) };
         match value {
@@ -82,7 +81,6 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Takes a number out of a table.
     pub(super) fn number(&mut self, table: &mut Table<'_>, key: &str) -> Taken<u64> {
         let Some((line, value)) = self.take(table, key) else { return Ok(None) };
         let number = match &value {
@@ -95,7 +93,6 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Takes a boolean out of a table.
     pub(super) fn flag(&mut self, table: &mut Table<'_>, key: &str) -> Taken<bool> {
         let Some((line, value)) = self.take(table, key) else { return Ok(None) };
         match value {
@@ -104,7 +101,6 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Takes a list of strings out of a table.
     pub(super) fn strings(&mut self, table: &mut Table<'_>, key: &str) -> Taken<Vec<String>> {
         let Some((line, value)) = self.take(table, key) else { return Ok(None) };
         let DeValue::Array(array) = value else { return self.wrong(line, key, "a list of names", &value) };
@@ -118,7 +114,6 @@ impl<'a> Document<'a> {
         Ok(Some((strings, line)))
     }
 
-    /// Takes a table out of a table.
     pub(super) fn table<'i>(
         &mut self,
         table: &mut Table<'i>,

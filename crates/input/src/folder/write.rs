@@ -1,13 +1,14 @@
+use std::fmt::Write;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use tracewright_core::text::is_unprintable;
 use tracewright_etrace::decode::Handler;
 
-use super::text::Description;
-use super::{CAPTURE_FILE, CHECKSUMS_FILE, checksums};
+use super::{CAPTURE_FILE, CHECKSUMS_FILE, FORMAT, checksums};
 use crate::capture::Capture;
-use crate::etrace::EtraceSource;
+use crate::etrace::{self, EtraceSource, Group, encapsulation};
 use crate::file::open_plain;
 use crate::output::{OutputFolder, cannot_write};
 use crate::problem::Problem;
@@ -18,6 +19,9 @@ use crate::program::build_id;
 /// Trace goes to disk as it comes. `capture.toml` exists as soon as a buffer does, and marks the recording as
 /// unfinished, so that a capture whose recorder was killed can be read. [`finish`](Self::finish) replaces it,
 /// adds checksums, and verifies both by reading them back.
+///
+/// # Errors
+/// All functions fail if a file cannot be read or written, or if there is no source with a given number.
 ///
 /// ```
 /// use std::io::Write;
@@ -62,9 +66,6 @@ impl CaptureWriter {
     }
 
     /// Starts a capture in a claimed folder.
-    ///
-    /// # Errors
-    /// Fails if the files of an earlier capture cannot be replaced.
     pub fn within(folder: OutputFolder) -> Result<Self, Problem> {
         let taken = [CAPTURE_FILE, CHECKSUMS_FILE].map(str::to_owned).to_vec();
         let writer = Self { folder, description: Description::default(), taken };
@@ -103,9 +104,6 @@ impl CaptureWriter {
     }
 
     /// Adds the retirement-delta trace of the source with this number. Returns path and file for its bytes.
-    ///
-    /// # Errors
-    /// Fails if the file cannot be created, or if there is no such source.
     pub fn delta(&mut self, source: usize) -> Result<(PathBuf, File), Problem> {
         let name = self.free_name("delta.bin");
         let path = self.folder.path().join(&name);
@@ -120,9 +118,6 @@ impl CaptureWriter {
 
     /// Adds a buffer with a unique name, written by the sources with these numbers. Returns path and file for
     /// its bytes.
-    ///
-    /// # Errors
-    /// Fails if the file cannot be created.
     pub fn buffer(&mut self, name: &str, sources: &[usize]) -> Result<(PathBuf, File), Problem> {
         let file = self.free_name(&format!("{name}.bin"));
         let path = self.folder.path().join(&file);
@@ -133,9 +128,6 @@ impl CaptureWriter {
     }
 
     /// Adds a copy of a program file. `at` is as in [`ImageFile`](crate::ImageFile).
-    ///
-    /// # Errors
-    /// Fails if the file cannot be read or copied.
     pub fn image(&mut self, path: &Path, at: Option<u64>) -> Result<(), Problem> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let name = self.free_name(&name);
@@ -156,9 +148,6 @@ impl CaptureWriter {
 
     /// Adds memory that no program file holds, such as a boot ROM: pieces with their addresses, all in one
     /// file.
-    ///
-    /// # Errors
-    /// Fails if the file cannot be written.
     pub fn dump(&mut self, name: &str, pieces: &[(u64, Vec<u8>)]) -> Result<(), Problem> {
         let name = self.free_name(&format!("{name}.bin"));
         let bytes: Vec<u8> = pieces.iter().flat_map(|(_, bytes)| bytes).copied().collect();
@@ -187,9 +176,6 @@ impl CaptureWriter {
     }
 
     /// Leaves the capture unfinished, with all that is there so far.
-    ///
-    /// # Errors
-    /// Fails if its description cannot be written.
     pub fn abandon(self) -> Result<(), Problem> {
         self.write_description()
     }
@@ -203,4 +189,122 @@ impl CaptureWriter {
         self.taken.push(free.clone());
         free
     }
+}
+
+/// Content of `capture.toml`.
+#[derive(Debug, Default)]
+struct Description {
+    description: Option<String>,
+    /// Whether the recording is complete.
+    finished: bool,
+    /// Name, parameters, and the file with the retirement-delta trace.
+    sources: Vec<(String, EtraceSource, Option<String>)>,
+    /// Name, file, and the indices of the sources.
+    buffers: Vec<(String, String, Vec<usize>)>,
+    /// File, address and build ID.
+    images: Vec<(String, Option<u64>, Option<String>)>,
+    /// File of raw bytes, address, offset and length.
+    pieces: Vec<(String, u64, u64, u64)>,
+}
+
+impl Description {
+    fn files(&self) -> Vec<&str> {
+        let deltas = self.sources.iter().filter_map(|(.., delta)| delta.as_ref());
+        let buffers = self.buffers.iter().map(|(_, file, _)| file);
+        let images = self.images.iter().map(|(file, ..)| file);
+        let mut pieces: Vec<_> = self.pieces.iter().map(|(file, ..)| file).collect();
+        pieces.dedup();
+        deltas.chain(buffers).chain(images).chain(pieces).map(String::as_str).collect()
+    }
+
+    /// Returns the text, with comments on the values that need explanation.
+    fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = self.write(&mut text);
+        text
+    }
+
+    fn write(&self, text: &mut String) -> std::fmt::Result {
+        writeln!(
+            text,
+            "# A trace, and all that is needed to read it: `tracewright info` takes this folder."
+        )?;
+        writeln!(text, "format = {FORMAT}")?;
+        if let Some(description) = &self.description {
+            writeln!(text, "description = {}", quoted(description))?;
+        }
+        match self.finished {
+            true => writeln!(text, "checksums = {}", quoted(CHECKSUMS_FILE))?,
+            false => writeln!(text, "finished = false # this is recorded just now, or was cut off")?,
+        }
+        for (name, source, delta) in &self.sources {
+            writeln!(text, "\n[[source]]\nname = {}\nprotocol = \"etrace\"", quoted(name))?;
+            writeln!(text, "id = {} # in the stream (srcID)", source.source)?;
+            writeln!(text, "isa = {}", quoted(etrace::isa_name(source.isa)))?;
+            if !source.handlers.is_empty() {
+                let handlers: Vec<_> =
+                    source.handlers.iter().map(|handler| quoted(&etrace::handler_text(handler))).collect();
+                writeln!(text, "handlers = [{}] # where traps go", handlers.join(", "))?;
+            }
+            if let Some(delta) = delta {
+                writeln!(text, "delta = {} # the cycle of each instruction", quoted(delta))?;
+            }
+            let kind = source.config.encapsulation;
+            writeln!(text, "\n[source.encapsulation]\nkind = {}", quoted(encapsulation::name(kind)))?;
+            for (value, (name, _, meaning)) in
+                encapsulation::parts(kind).into_iter().flatten().zip(encapsulation::PARTS)
+            {
+                writeln!(text, "{name} = {value} # {meaning}")?;
+            }
+            for (group, key) in
+                [(Group::Params, "params"), (Group::Options, "options"), (Group::Data, "data_options")]
+            {
+                writeln!(text, "\n[source.{key}]")?;
+                for field in etrace::fields().filter(|field| field.group == group) {
+                    let value = field.text(&source.config);
+                    let is_plain = field.is_flag() || field.number(&source.config).is_some();
+                    let value = if is_plain { value } else { quoted(&value) };
+                    writeln!(text, "{} = {value} # {}", field.name, field.meaning)?;
+                }
+            }
+        }
+        for (name, file, sources) in &self.buffers {
+            writeln!(text, "\n[[buffer]]\nname = {}\nfile = {}", quoted(name), quoted(file))?;
+            let names = sources.iter().filter_map(|&source| self.sources.get(source));
+            let names: Vec<_> = names.map(|(name, ..)| quoted(name)).collect();
+            writeln!(text, "sources = [{}]", names.join(", "))?;
+        }
+        for (file, address, build_id) in &self.images {
+            writeln!(text, "\n[[image]]\nfile = {}", quoted(file))?;
+            if let Some(address) = address {
+                writeln!(text, "address = {address:#x}")?;
+            }
+            if let Some(build_id) = build_id {
+                writeln!(text, "build_id = {}", quoted(build_id))?;
+            }
+        }
+        for (file, address, offset, length) in &self.pieces {
+            writeln!(text, "\n[[image]]\nfile = {}\naddress = {address:#x}", quoted(file))?;
+            writeln!(text, "offset = {offset:#x}\nlength = {length:#x}")?;
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => quoted.extend(['\\', character]),
+            '\n' => quoted.push_str("\\n"),
+            '\t' => quoted.push_str("\\t"),
+            _ if is_unprintable(character) => {
+                let _ = write!(quoted, "\\u{:04x}", u32::from(character));
+            }
+            _ => quoted.push(character),
+        }
+    }
+    quoted.push('"');
+    quoted
 }

@@ -13,7 +13,6 @@ use super::units::Unit;
 use crate::capture::{Buffer, Packed, Piece, Source};
 use crate::packing::Packing;
 
-/// Returns the name of an owner's buffer.
 pub(super) fn name(owner: Owner) -> String {
     match owner {
         Owner::Cpu(cpu) => format!("cpu{cpu}"),

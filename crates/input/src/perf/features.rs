@@ -5,10 +5,9 @@ use std::collections::HashMap;
 use tracewright_core::protobuf::{Message, Value};
 
 use super::faults::Faults;
-use super::fields::{Fields, text};
 use super::header::words;
 use super::record::{BuildId, build_id};
-use super::walk::parse;
+use super::walk::{Fields, parse, text};
 
 /// Numbers of features.
 pub(super) mod feature {
@@ -28,7 +27,6 @@ pub(super) mod feature {
 /// Type of a kernel module in simpleperf.
 const KERNEL_MODULE: u64 = 1;
 
-/// Data from features.
 #[derive(Debug, Default)]
 pub(super) struct Features<'a> {
     /// Files and their build IDs.
@@ -107,7 +105,6 @@ impl<'a> Features<'a> {
     }
 }
 
-/// Reads a list of strings.
 fn strings(bytes: &[u8]) -> Vec<String> {
     let mut fields = Fields::new(bytes);
     let count = fields.u32().unwrap_or(0);

@@ -2,14 +2,13 @@
 
 use std::ops::Range;
 
-use super::attr::{Attr, MOST_ATTRS};
 use super::faults::Faults;
-use super::fields::{Fields, section};
+use super::record::{Attr, MOST_ATTRS};
+use super::walk::{Fields, section};
 
 /// First bytes of a recording.
 pub const MAGIC: &[u8; 8] = b"PERFILE2";
 
-/// Content of a file's header.
 #[derive(Debug, Default)]
 pub(super) struct Header {
     pub attrs: Vec<Attr>,
@@ -21,9 +20,6 @@ pub(super) struct Header {
 
 impl Header {
     /// Reads the header. Reports unreadable parts in `faults`.
-    ///
-    /// # Errors
-    /// Fails if the file is not a readable recording.
     pub fn read(file: &[u8], faults: &mut Faults) -> Result<Self, String> {
         let mut fields = Fields::new(file);
         match fields.take(8) {
@@ -91,7 +87,6 @@ fn read_attrs(file: &[u8], (offset, size): (u64, u64), stride: u64, faults: &mut
     attrs
 }
 
-/// Returns all whole 64-bit words.
 pub(super) fn words(bytes: &[u8]) -> Vec<u64> {
     let (words, _) = bytes.as_chunks();
     words.iter().map(|word| u64::from_le_bytes(*word)).collect()

@@ -4,17 +4,15 @@
 //!
 //! * `open.rs` turns a recording into a capture.
 //! * `recording.rs` collects the content of all records: `header.rs` finds the parts of the file, `walk.rs`
-//!   the records, `record.rs` reads them, `attr.rs` gives their time and CPU, `unpack.rs` decompresses them;
+//!   the records, `record.rs` reads them with their time and CPU, `unpack.rs` decompresses them;
 //!   `features.rs` reads features, and `time.rs` converts timestamps to the recorder's clock.
 //! * `units.rs` and `buffers.rs` make sources and buffers; `pieces.rs` finds the trace bytes.
 //! * `timeline.rs` tracks the mappings of processes over time, `programs.rs` makes an image of them, and
 //!   `search.rs` finds the files, packed or not.
 
-mod attr;
 mod buffers;
 mod faults;
 mod features;
-mod fields;
 mod header;
 mod open;
 mod pieces;

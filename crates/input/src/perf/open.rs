@@ -7,13 +7,13 @@ use tracewright_image::Bytes;
 use super::buffers::{buffers, name, sources};
 use super::faults::Faults;
 use super::features::feature::ETM_BRANCH_LIST;
-use super::fields::section;
 use super::header::{Header, MAGIC};
 use super::pieces::{self, Owner, Tally};
 use super::programs::RecordedPrograms;
 use super::recording::{Reader, Recording};
 use super::timeline::{Timeline, timeline};
 use super::unpack::unpack_to;
+use super::walk::section;
 use crate::Capture;
 use crate::capture::Packed;
 use crate::file::first_bytes;
@@ -199,12 +199,12 @@ fn report_unknown(recording: &Recording<'_>, faults: &mut Faults) {
             count => format!("type {kind} ({count}, the first at {at:#x})"),
         })
         .collect();
-    if let Some(last) = named.last() {
+    if !named.is_empty() {
         let more = match kinds.len() - named.len() {
             0 => String::new(),
             more => format!(" and {more} more types"),
         };
-        let all = if named.len() == 1 { last.clone() } else { named.join(", ") };
+        let all = named.join(", ");
         faults.warning(format!(
             "records that are not known here were passed over: {all}{more}: was it made by a newer perf, or damaged?"
         ));

@@ -9,7 +9,6 @@ use super::record::AuxFlags;
 use super::recording::{AuxRecord, Recording, Trace};
 use crate::problem::{Severity, Subject};
 
-/// Owner of a trace buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Owner {
     Cpu(u32),
@@ -93,7 +92,6 @@ struct Claims<'a> {
 }
 
 impl Claims<'_> {
-    /// Appends the pieces.
     fn pieces(mut self, owner: Owner, all: &[Trace], pieces: &mut Vec<Piece>) -> Tally {
         let mut tally = Tally::default();
         self.traces.sort_by_key(|&trace| all[trace].auxtrace.offset);

@@ -77,7 +77,6 @@ impl RecordedPrograms {
         found.problems(&self.path, symfs)
     }
 
-    /// Adds the kernel and its modules.
     fn kernel(&self, builder: &mut Builder, found: &mut Files<'_>, space: MemorySpace) {
         let files = &self.timeline.files;
         let is_module = |mapped: &Mapped| is_module(&files[mapped.file as usize].path);
@@ -172,7 +171,6 @@ struct Files<'a> {
 }
 
 impl Files<'_> {
-    /// Searches for a file.
     fn file(&mut self, file: &MappedFile) -> Result<Found, BinaryNotFound> {
         let found = self.search.file(file)?;
         self.used.push(found.path.clone());

@@ -2,16 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::attr::{Attr, Attrs, SampleId};
 use super::faults::Faults;
 use super::features::Features;
-use super::fields::Fields;
 use super::header::Header;
-use super::record::{Aux, Auxtrace, Comm, Fork, Mmap, kind};
+use super::record::{Attr, Attrs, Aux, Auxtrace, Comm, Fork, Mmap, SampleId, kind};
 use super::time::TimeConversion;
 use super::units::{self, Unit};
 use super::unpack::{is_packed, unpack};
-use super::walk::{Raw, Walk, header, parse};
+use super::walk::{Fields, Raw, Walk, header, parse};
 
 /// Most mappings, names and threads that are kept, to bound memory.
 const MOST_EVENTS: usize = 1 << 21;
@@ -45,7 +43,6 @@ pub(super) struct Recording<'a> {
     pub unknown: BTreeMap<u32, (u64, u64)>,
 }
 
-/// AUX record.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AuxRecord {
     pub aux: Aux,
@@ -102,9 +99,6 @@ impl<'a, 'f> Reader<'a, 'f> {
     }
 
     /// Reads the first file.
-    ///
-    /// # Errors
-    /// Fails if the file is not a readable recording.
     pub fn first(&mut self, file: &'a [u8]) -> Result<(), String> {
         let header = Header::read(file, self.faults)?;
         header.attrs.into_iter().for_each(|attr| self.attrs.push(attr));
@@ -223,7 +217,6 @@ impl<'a, 'f> Reader<'a, 'f> {
         }
     }
 
-    /// Counts a record of an unknown type.
     fn note_unknown(&mut self, at: u64, kind: u32) {
         let unknown = &mut self.recording.unknown;
         if !kind::is_known(kind) && (unknown.len() < MOST_UNKNOWN || unknown.contains_key(&kind)) {

@@ -12,7 +12,6 @@ use super::unpack::{ENDINGS, unpacked_file};
 use crate::file::read_plain;
 use crate::program::{foreign, hex, map_file};
 
-/// Places to search.
 #[derive(Debug)]
 pub(super) struct Search<'a> {
     /// Folders that the user named: a copy of the machine's file tree, or a flat collection.

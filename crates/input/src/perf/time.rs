@@ -1,6 +1,6 @@
 //! Conversion from the trace's counter to the recorder's clock (`PERF_RECORD_TIME_CONV`).
 
-use super::fields::Fields;
+use super::walk::Fields;
 
 /// Conversion from a counter to the recorder's clock in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -58,7 +58,6 @@ pub(crate) struct Memory {
     users: u32,
 }
 
-/// Process.
 #[derive(Debug, Default)]
 pub(crate) struct ProcessLine {
     pub pid: u32,
@@ -236,7 +235,6 @@ impl Maker<'_> {
         Some(number)
     }
 
-    /// Adds a mapping to a process.
     fn map(&mut self, time: u64, process: u32, start: u64, mapped: Mapped) {
         let observed = self.observed;
         let since = self.timeline.processes[process as usize].memories.last().map_or(0, |&(since, _)| since);

@@ -67,9 +67,6 @@ impl Unit {
     }
 
     /// Returns the source of this unit, with the ID in its trace.
-    ///
-    /// # Errors
-    /// Fails if its registers contradict themselves.
     pub fn source(&self, id: Option<TraceId>) -> Result<Source, String> {
         let id = id.map_or(0, TraceId::get);
         let mut registers = self.registers.clone();
@@ -110,7 +107,6 @@ impl Unit {
     }
 }
 
-/// Reads AUXTRACE_INFO.
 pub(super) fn read(body: &[u8], faults: &mut Faults) -> Vec<Unit> {
     let Some((head, rest)) = body.split_first_chunk::<8>() else {
         faults.error("its description of trace units is cut off");

@@ -106,9 +106,6 @@ pub fn unpacked_zstd(bytes: &[u8]) -> Result<Vec<u8>, ZstdError> {
 }
 
 /// Unpacks a compressed kernel module, as distributions store it; returns other bytes as they are.
-///
-/// # Errors
-/// Says why the file cannot be unpacked.
 pub(super) fn unpacked_file(bytes: Bytes) -> Result<Bytes, String> {
     let packed = bytes.as_slice();
     if is_xz(packed) {

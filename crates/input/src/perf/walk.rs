@@ -1,15 +1,13 @@
-//! Iteration over records.
+//! Iteration over records, and over the little-endian fields of one.
 
 use std::ops::Range;
 
 use super::faults::Faults;
-use super::fields::Fields;
 use super::record::kind;
 
 /// First type of simpleperf's records, which have 32 bits of size.
 const SIMPLEPERF: u32 = 32768;
 
-/// Unparsed record.
 #[derive(Clone, Debug)]
 pub(super) struct Raw<'a> {
     /// Offset of the record.
@@ -21,7 +19,6 @@ pub(super) struct Raw<'a> {
     pub payload: Range<usize>,
 }
 
-/// Walk over the records in a part of a file.
 #[derive(Debug)]
 pub(super) struct Walk<'a> {
     file: &'a [u8],
@@ -62,7 +59,6 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Header of a record.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RecordHeader {
     pub kind: u32,
@@ -99,4 +95,60 @@ fn trailing(record: u32, size: usize, body: &[u8]) -> u64 {
         }
         _ => 0,
     }
+}
+
+/// Rest of a slice. If too little is left, nothing is taken.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fields<'a> {
+    pub rest: &'a [u8],
+}
+
+impl<'a> Fields<'a> {
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes }
+    }
+
+    pub fn take(&mut self, len: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.rest.split_at_checked(len)?;
+        self.rest = rest;
+        Some(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (taken, rest) = self.rest.split_first_chunk()?;
+        self.rest = rest;
+        Some(*taken)
+    }
+
+    pub fn u16(&mut self) -> Option<u16> {
+        self.array().map(u16::from_le_bytes)
+    }
+
+    pub fn u32(&mut self) -> Option<u32> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    pub fn u64(&mut self) -> Option<u64> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    /// Reads a length and as many bytes: a string up to its first zero.
+    pub fn string(&mut self) -> Option<String> {
+        let len = self.u32()?;
+        self.take(len as usize).map(text)
+    }
+}
+
+/// Returns the text before the first zero.
+pub(super) fn text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
+
+/// Returns the given section of a file, as far as the file goes.
+pub(super) fn section(bytes: &[u8], offset: u64, size: u64) -> &[u8] {
+    let len = bytes.len() as u64;
+    let start = offset.min(len);
+    let end = offset.saturating_add(size).min(len);
+    &bytes[start as usize..end as usize]
 }

@@ -8,7 +8,6 @@ mod device;
 mod kind;
 mod overlap;
 mod read;
-mod text;
 mod trace;
 mod write;
 

@@ -51,7 +51,6 @@ pub(super) fn read(
     buffers.into_iter().map(|(buffer, _)| buffer).collect()
 }
 
-/// Devices by name.
 struct Devices<'a> {
     devices: &'a [Device],
     numbers: HashMap<&'a str, usize>,

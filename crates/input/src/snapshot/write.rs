@@ -1,9 +1,9 @@
 use std::collections::BTreeSet;
+use std::fmt::{self, Write};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use super::text;
 use super::{Buffer, Device, DeviceClass, Dump, MemorySpace, Register, Snapshot, SourceRef};
 use crate::folder::{CAPTURE_FILE, checksums, mappings};
 use crate::ini;
@@ -18,7 +18,9 @@ use crate::problem::{Problem, quote};
 /// by reading them back. Before that the folder has no `snapshot.ini`, so that a partial one is not mistaken
 /// for a complete one.
 ///
-/// Errors are [`Problem`]s that name the file that could not be written.
+/// # Errors
+/// All functions fail if a file cannot be read or written, if an ini file cannot hold a text, or if there is no device,
+/// buffer or file with a given number. The [`Problem`] names the file.
 #[derive(Debug)]
 pub struct SnapshotWriter {
     folder: OutputFolder,
@@ -59,34 +61,22 @@ impl SnapshotWriter {
     }
 
     /// Sets the description: one line of free text.
-    ///
-    /// # Errors
-    /// Fails if an ini file cannot hold the text.
     pub fn describe(&mut self, text: &str) -> Result<(), Problem> {
         self.snapshot.description = Some(self.value("description", text)?);
         Ok(())
     }
 
     /// Adds a core: a unique name, a [type](super::CoreKind::of), registers. Returns its number.
-    ///
-    /// # Errors
-    /// Fails if an ini file cannot hold one of the texts.
     pub fn core(&mut self, name: &str, kind: &str, registers: &[(&str, u64)]) -> Result<usize, Problem> {
         self.device(DeviceClass::Core, name, kind, registers)
     }
 
     /// Adds a trace source: a unique name, a [type](super::Protocol::of), registers. Returns its number.
-    ///
-    /// # Errors
-    /// Fails if an ini file cannot hold one of the texts.
     pub fn source(&mut self, name: &str, kind: &str, registers: &[(&str, u64)]) -> Result<usize, Problem> {
         self.device(DeviceClass::TraceSource, name, kind, registers)
     }
 
     /// Adds memory that device number `device` saw: all `bytes`, from `address` on.
-    ///
-    /// # Errors
-    /// Fails if there is no such device, or if the bytes cannot be read or written.
     pub fn dump(
         &mut self,
         device: usize,
@@ -104,9 +94,6 @@ impl SnapshotWriter {
     }
 
     /// Adds a file with memory that several devices may see, each by [`see`](Self::see). Returns its number.
-    ///
-    /// # Errors
-    /// Fails if the bytes cannot be read or written.
     pub fn memory(&mut self, bytes: impl Read) -> Result<usize, Problem> {
         let number = self.memory.len();
         let file = self.copy(&format!("memory_{number}.bin"), bytes)?;
@@ -116,9 +103,6 @@ impl SnapshotWriter {
 
     /// Adds memory that device number `device` saw at `address`: the `length` bytes at `offset` in
     /// [`memory`](Self::memory) file number `file`.
-    ///
-    /// # Errors
-    /// Fails if there is no such device, or if the file does not have these bytes.
     pub fn see(
         &mut self,
         device: usize,
@@ -149,9 +133,6 @@ impl SnapshotWriter {
 
     /// Adds a trace buffer that is written during tracing: a unique name, a format. Returns its number, and
     /// the path and file for its bytes.
-    ///
-    /// # Errors
-    /// Fails if an ini file cannot hold the name, or if the file cannot be created.
     pub fn open_buffer(&mut self, name: &str, format: Packing) -> Result<(usize, PathBuf, File), Problem> {
         let message = || format!("packing {} cannot be in a snapshot", format.name());
         format.in_snapshots().ok_or_else(|| Problem::file_error(&self.snapshot.dir, message()))?;
@@ -165,9 +146,6 @@ impl SnapshotWriter {
     }
 
     /// Adds a trace buffer with all `bytes`: a unique name, a format. Returns its number.
-    ///
-    /// # Errors
-    /// Fails if an ini file cannot hold the name, or if the bytes cannot be read or written.
     pub fn buffer(&mut self, name: &str, format: Packing, mut bytes: impl Read) -> Result<usize, Problem> {
         let (number, path, mut file) = self.open_buffer(name, format)?;
         io::copy(&mut bytes, &mut file).map_err(|error| cannot_write(&path, &error))?;
@@ -176,9 +154,6 @@ impl SnapshotWriter {
 
     /// Connects source number `source` to buffer number `buffer`, and to core number `core` that it traces. A
     /// source writes to one buffer; a core may have several sources.
-    ///
-    /// # Errors
-    /// Fails if there is no such buffer or device.
     pub fn connect(&mut self, source: usize, buffer: usize, core: Option<usize>) -> Result<(), Problem> {
         for device in [Some(source), core].into_iter().flatten() {
             if device >= self.snapshot.devices.len() {
@@ -198,10 +173,10 @@ impl SnapshotWriter {
     /// names, overlapping memory, unknown types, empty or unconnected buffers...
     pub fn finish(mut self) -> Result<Snapshot, Problem> {
         for (number, device) in self.snapshot.devices.iter_mut().enumerate() {
-            self.folder.replace(&device_file(number), text::device(device).as_bytes())?;
+            self.folder.replace(&device_file(number), device_text(device).as_bytes())?;
         }
         let dir = &self.snapshot.dir;
-        self.folder.replace("trace.ini", text::trace(&self.snapshot).as_bytes())?;
+        self.folder.replace("trace.ini", trace_text(&self.snapshot).as_bytes())?;
         mappings::write(&self.folder, &self.snapshot.processes)?;
         // A buffer that was written during tracing has its final length now.
         for buffer in &mut self.snapshot.buffers {
@@ -209,7 +184,7 @@ impl SnapshotWriter {
             buffer.size = metadata.len();
         }
         checksums::write(&self.folder, &self.files())?;
-        self.folder.replace("snapshot.ini", text::snapshot(&self.snapshot).as_bytes())?;
+        self.folder.replace("snapshot.ini", snapshot_text(&self.snapshot).as_bytes())?;
         let read = Snapshot::open(dir)?;
         match read.problems.first() {
             Some(problem) => Err(problem.clone()),
@@ -271,7 +246,6 @@ impl SnapshotWriter {
         Ok((path, size))
     }
 
-    /// Returns the names of the files with trace and memory.
     fn files(&self) -> Vec<&str> {
         let buffers = self.snapshot.buffers.iter().map(|buffer| &buffer.path);
         let dumps = self.snapshot.devices.iter().flat_map(|device| &device.dumps).map(|dump| &dump.path);
@@ -283,4 +257,99 @@ impl SnapshotWriter {
 
 fn device_file(number: usize) -> String {
     format!("device_{number}.ini")
+}
+
+fn snapshot_text(snapshot: &Snapshot) -> String {
+    let mut text = Text::default();
+    text.put(format_args!("[snapshot]"));
+    text.put(format_args!("version={}", snapshot.version));
+    if let Some(description) = &snapshot.description {
+        text.put(format_args!("description={description}"));
+    }
+    text.put(format_args!("\n[device_list]"));
+    for (number, device) in snapshot.devices.iter().enumerate() {
+        text.put(format_args!("device{number}={}", file_name(&device.file)));
+    }
+    if !snapshot.buffers.is_empty() {
+        text.put(format_args!("\n[trace]\nmetadata=trace.ini"));
+    }
+    text.text
+}
+
+/// Writes a device file. Stores in `device` the lines of its registers and dumps.
+fn device_text(device: &mut Device) -> String {
+    let mut text = Text::default();
+    text.put(format_args!("[device]\nname={}", device.name));
+    text.put(format_args!("class={}\ntype={}", device.class.name(), device.kind));
+    if !device.registers.is_empty() {
+        text.put(format_args!("\n[regs]"));
+    }
+    for register in &mut device.registers {
+        register.line = text.put(format_args!("{}={}", register.name, register.text));
+    }
+    for (number, dump) in device.dumps.iter_mut().enumerate() {
+        text.put(format_args!(""));
+        dump.line = text.put(format_args!("[dump{number}]"));
+        text.put(format_args!("file={}\naddress={:#018x}", file_name(&dump.path), dump.address));
+        text.put(format_args!("length={:#x}", dump.length));
+        if dump.offset != 0 {
+            text.put(format_args!("offset={:#x}", dump.offset));
+        }
+        // Old readers know no spaces, so the default is left out.
+        if dump.space != MemorySpace::ANY {
+            text.put(format_args!("space={}", dump.space));
+        }
+    }
+    text.text
+}
+
+fn trace_text(snapshot: &Snapshot) -> String {
+    let mut text = Text::default();
+    let sections: Vec<_> = (0..snapshot.buffers.len()).map(|number| format!("buffer{number}")).collect();
+    text.put(format_args!("[trace_buffers]\nbuffers={}", sections.join(",")));
+    for (section, buffer) in sections.iter().zip(&snapshot.buffers) {
+        text.put(format_args!("\n[{section}]\nname={}", buffer.name));
+        text.put(format_args!(
+            "file={}\nformat={}",
+            file_name(&buffer.path),
+            buffer.format.in_snapshots().unwrap_or_default()
+        ));
+    }
+    let name = |device: usize| snapshot.devices.get(device).map_or("", |device| &device.name);
+    let sources =
+        || snapshot.buffers.iter().flat_map(|buffer| buffer.sources.iter().map(move |s| (buffer, s)));
+    text.put(format_args!("\n[source_buffers]"));
+    for (buffer, source) in sources() {
+        text.put(format_args!("{}={}", name(source.device), buffer.name));
+    }
+    text.put(format_args!("\n[core_trace_sources]"));
+    for (_, source) in sources() {
+        if let Some(core) = source.core {
+            text.put(format_args!("{}={}", name(core), name(source.device)));
+        }
+    }
+    text.text
+}
+
+/// Text with a line count.
+#[derive(Default)]
+struct Text {
+    text: String,
+    lines: u32,
+}
+
+impl Text {
+    /// Adds one or more lines. Returns the number of the last.
+    fn put(&mut self, lines: fmt::Arguments<'_>) -> u32 {
+        let start = self.text.len();
+        // Writing to a string does not fail.
+        let _ = writeln!(self.text, "{lines}");
+        let added = self.text.bytes().skip(start).filter(|&byte| byte == b'\n').count();
+        self.lines += u32::try_from(added).unwrap_or(0);
+        self.lines
+    }
+}
+
+fn file_name(path: &Path) -> impl fmt::Display {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }

@@ -89,9 +89,8 @@ fn device_without_name_or_class() {
 
 #[test]
 fn two_devices_of_one_name() {
-    let folder = Folder::snapshot()
-        .with("snapshot.ini", SNAPSHOT.replace("[trace]", "device2=cpu_1.ini\n[trace]"))
-        .with("cpu_1.ini", "[device]\nname=cpu_0\nclass=core\ntype=Cortex-A53");
+    let folder =
+        Folder::snapshot().and_device("cpu_1.ini", "[device]\nname=cpu_0\nclass=core\ntype=Cortex-A53");
     let snapshot = folder.check(&[
         "snapshot.ini:6: error: the device in \"cpu_1.ini\" is called \"cpu_0\", as that of line 4: skipped",
     ]);
@@ -207,10 +206,8 @@ fn sources_that_do_not_exist() {
 
 #[test]
 fn cores_that_do_not_exist() {
-    let folder = Folder::snapshot()
-        .with("snapshot.ini", SNAPSHOT.replace("[trace]", "device2=cpu_1.ini\n[trace]"))
-        .with("cpu_1.ini", "[device]\nname=cpu_1\nclass=core\ntype=Cortex-A53")
-        .with(
+    let folder =
+        Folder::snapshot().and_device("cpu_1.ini", "[device]\nname=cpu_1\nclass=core\ntype=Cortex-A53").with(
             "trace.ini",
             TRACE.to_owned() + "cpu_9=ETM_0\nETM_0=ETM_0\ncpu_0=ETM_9\ncpu_1=ETM_0\ncpu_0=ETM_0\n",
         );
@@ -323,8 +320,7 @@ fn dumps_that_overlap_and_differ() {
 
     // Between devices, which share one memory.
     let folder = Folder::snapshot()
-        .with("snapshot.ini", SNAPSHOT.replace("[trace]", "device2=cpu_1.ini\n[trace]"))
-        .with("cpu_1.ini", CORE.replace("cpu_0", "cpu_1").replace("memory.bin", "trace.bin"));
+        .and_device("cpu_1.ini", CORE.replace("cpu_0", "cpu_1").replace("memory.bin", "trace.bin"));
     let snapshot = folder.check(&[&format!(
         "cpu_1.ini:5: error: 0x1000-0x1003 (any) overlaps 0x1000-0x100f of memory.bin (cpu_0.ini:5) {advice}"
     )]);

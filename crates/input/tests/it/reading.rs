@@ -144,9 +144,8 @@ fn what_all_cores_list_is_no_overlap() {
 
 #[test]
 fn other_classes_are_kept() {
-    let folder = Folder::snapshot()
-        .with("snapshot.ini", SNAPSHOT.replace("[trace]", "device2=funnel.ini\n[trace]"))
-        .with("funnel.ini", "[device]\nname=FUNNEL\nclass=funnel\ntype=CSTF");
+    let folder =
+        Folder::snapshot().and_device("funnel.ini", "[device]\nname=FUNNEL\nclass=funnel\ntype=CSTF");
     let snapshot = folder.check(&[]);
     assert_eq!(snapshot.devices[2].class, DeviceClass::Other("funnel".into()));
     assert_eq!((snapshot.devices[2].core_kind(), snapshot.devices[2].protocol()), (None, None));
@@ -161,10 +160,8 @@ fn buffers_are_in_the_order_of_their_sections() {
         [buffer1]\nname=ETB_1\nfile=trace.bin\nformat=dstream_coresight\n\
         [source_buffers]\nETM_0=ETB_1\nETM_1=ETB_2\n\
         [core_trace_sources]\ncpu_0=ETM_0\ncpu_0=ETM_1\n";
-    let folder = Folder::snapshot()
-        .with("snapshot.ini", SNAPSHOT.replace("[trace]", "device2=etm_1.ini\n[trace]"))
-        .with("etm_1.ini", SOURCE.replace("ETM_0", "ETM_1"))
-        .with("trace.ini", trace);
+    let folder =
+        Folder::snapshot().and_device("etm_1.ini", SOURCE.replace("ETM_0", "ETM_1")).with("trace.ini", trace);
     let snapshot = folder.check(&[]);
     let found: Vec<_> =
         snapshot.buffers.iter().map(|b| (b.name.as_str(), b.format, b.sources.as_slice())).collect();
@@ -180,8 +177,7 @@ fn buffers_are_in_the_order_of_their_sections() {
 #[test]
 fn sources_are_in_the_order_of_the_file_and_need_no_core() {
     let folder = Folder::snapshot()
-        .with("snapshot.ini", SNAPSHOT.replace("[trace]", "device2=stm.ini\n[trace]"))
-        .with(
+        .and_device(
             "stm.ini",
             "[device]\nname=STM_0\nclass=trace_source\ntype=STM\n[regs]\nSTMTCSR(0x3A0)=0x00A00007",
         )

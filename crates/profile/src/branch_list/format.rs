@@ -165,9 +165,8 @@ pub fn write(list: &BranchList) -> Vec<u8> {
 fn message(bytes: &[u8], offset: usize, list: &mut BranchList) -> Result<(), ReadError> {
     let wrong = || ReadError::Damaged(offset);
     for field in Message::new(bytes) {
-        let (number, value) = field.map_err(|_| wrong())?;
         // Field 3 holds what branch records (LBR) gave on other processors.
-        if let (2, Value::Bytes(bytes)) = (number, value) {
+        if let (2, Value::Bytes(bytes)) = field.map_err(|_| wrong())? {
             list.binaries.push(listed(bytes).ok_or_else(wrong)?);
         }
     }
@@ -177,8 +176,7 @@ fn message(bytes: &[u8], offset: usize, list: &mut BranchList) -> Result<(), Rea
 fn listed(bytes: &[u8]) -> Option<Listed> {
     let mut binary = Listed::default();
     for field in Message::new(bytes) {
-        let (number, value) = field.ok()?;
-        match (number, value) {
+        match field.ok()? {
             (1, Value::Bytes(path)) => binary.path = String::from_utf8_lossy(path).into_owned(),
             (2, Value::Bytes(id)) => {
                 let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
@@ -196,8 +194,7 @@ fn listed(bytes: &[u8]) -> Option<Listed> {
             }
             (5, Value::Bytes(info)) => {
                 for field in Message::new(info) {
-                    let (number, value) = field.ok()?;
-                    if let (1, Value::Number(start)) = (number, value) {
+                    if let (1, Value::Number(start)) = field.ok()? {
                         // 0 means that addresses are link-time addresses.
                         binary.kernel_start = Some(start).filter(|start| *start != 0);
                     }
@@ -213,14 +210,12 @@ fn listed(bytes: &[u8]) -> Option<Listed> {
 fn address(bytes: &[u8], binary: &mut Listed) -> Option<()> {
     let (mut from, mut branches) = (0, Vec::new());
     for field in Message::new(bytes) {
-        let (number, value) = field.ok()?;
-        match (number, value) {
+        match field.ok()? {
             (1, Value::Number(address)) => from = address,
             (2, Value::Bytes(branch)) => {
                 let (mut bits, mut len, mut count): (&[u8], u64, u64) = (&[], 0, 0);
                 for field in Message::new(branch) {
-                    let (number, value) = field.ok()?;
-                    match (number, value) {
+                    match field.ok()? {
                         (1, Value::Bytes(bytes)) => bits = bytes,
                         (2, Value::Number(number)) => len = number,
                         (3, Value::Number(number)) => count = number,

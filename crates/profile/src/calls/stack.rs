@@ -53,7 +53,6 @@ impl Frame {
 /// Maximum depth of a call stack. What runs in deeper calls is attributed to the function at this depth.
 pub const DEEPEST: usize = 4096;
 
-/// The call stack of one thread.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stack {
     frames: Vec<Frame>,
@@ -76,12 +75,10 @@ impl Stack {
         self.frames.iter().map(|frame| frame.function)
     }
 
-    /// Returns the number of frames.
     pub fn len(&self) -> usize {
         self.frames.len()
     }
 
-    /// Leaves all frames.
     pub fn forget(&mut self, watch: &mut impl Watch) {
         self.cut(0, watch);
     }
@@ -121,7 +118,6 @@ impl Stack {
         self.frames.iter().rposition(|frame| !frame.is_tail()).unwrap_or(0)
     }
 
-    /// Returns the last frame of a function.
     fn find(&self, function: u32) -> Option<usize> {
         self.frames.iter().rposition(|frame| frame.function == function)
     }

@@ -44,7 +44,6 @@ pub fn coverage(profile: &Profile, programs: &[Program], wanted: &Wanted) -> Cov
     build.finish()
 }
 
-/// Coverage under construction.
 struct Build<'w> {
     wanted: &'w Wanted,
     coverage: Coverage,
@@ -164,7 +163,6 @@ impl<'w> Build<'w> {
         })
     }
 
-    /// Adds a part of a function.
     fn part(&mut self, mut walk: Walk<'_>, range: &Range<u64>, code: &[CodeRange]) {
         // Number of runs of each line in each of its copies.
         let mut copies: HashMap<(Line, u64), u64> = HashMap::new();

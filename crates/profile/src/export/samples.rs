@@ -54,7 +54,6 @@ pub enum Discriminators {
 }
 
 impl Discriminators {
-    /// Returns the part of the line.
     fn part(self, of: u32) -> u32 {
         match self {
             Self::Plain => of & 0xffff,

@@ -33,7 +33,6 @@ pub struct Slicer<'c> {
     is_passing: bool,
 }
 
-/// A change at an instruction.
 #[derive(Clone, Copy, Debug)]
 enum Change {
     Thread(u32),

@@ -46,7 +46,6 @@ impl Default for Limits {
     }
 }
 
-/// Active functions of a thread.
 #[derive(Debug, Default)]
 struct Track {
     /// Wanted functions, the outermost first.
@@ -57,7 +56,6 @@ struct Track {
     wanted: Vec<bool>,
 }
 
-/// An active function.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
     function: u32,
@@ -67,7 +65,6 @@ struct Frame {
     ran: u64,
 }
 
-/// Slices of all threads.
 #[derive(Debug)]
 pub(super) struct Tracks {
     limits: Limits,

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::executed::{Executed, block};
+use crate::executed::{Executed, block, block_at};
 use tracewright_core::{
     Block, Class, Context, Element, Ended, Exception, Flow, Isa, MemorySpace, Role, Security, TraceOn,
 };
@@ -205,15 +205,7 @@ const SWAP: Class = Class { flow: Flow::Indirect, role: Role::Swap, conditional:
 /// Returns an element for one instruction.
 fn at(address: u64, class: Class) -> Element {
     let ended = if class == Class::NEXT { Ended::Cut } else { Ended::Taken };
-    Element::Block(Block {
-        start: address,
-        end: address + 4,
-        count: 1,
-        isa: Isa::A64,
-        last_len: 4,
-        class,
-        ended,
-    })
+    Element::Block(block_at(address, 1, class, ended))
 }
 
 fn exception(back: u64, at_target: bool) -> Element {

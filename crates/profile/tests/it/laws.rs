@@ -2,21 +2,14 @@
 
 use std::collections::HashMap;
 
-use tracewright_core::{Block, Class, Element, Ended, Isa, MemorySpace, Stamp, TraceOn};
+use crate::executed::block_at;
+use tracewright_core::{Block, Class, Element, Ended, MemorySpace, Stamp, TraceOn};
 use tracewright_delta::{Config, Encoder, Packing};
 use tracewright_profile::{Bucket, Cell, Clock, Histogram, Kind, Stalls, Timeline, Told};
 use tracewright_testkit::Rng;
 
 fn block(start: u64, count: u32) -> Block {
-    Block {
-        start,
-        end: start + 4 * u64::from(count),
-        count,
-        isa: Isa::Rv64,
-        last_len: 4,
-        class: Class::NEXT,
-        ended: Ended::Cut,
-    }
+    block_at(start, count, Class::NEXT, Ended::Cut)
 }
 
 /// Returns blocks of a small program with the retirement cycle of each instruction.

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::executed::{Executed, block};
-use tracewright_core::{Block, Class, Element, Ended, Flow, Isa, MemorySpace, Role};
+use crate::executed::{Executed, block, block_at};
+use tracewright_core::{Class, Element, Ended, Flow, MemorySpace, Role};
 use tracewright_profile::{Clock, EventAt, Events, Paths, Place};
 use tracewright_testkit::Rng;
 
@@ -76,8 +76,7 @@ fn frequencies_are_counted() {
 fn branch(address: u64, taken: bool) -> Element {
     let ended = if taken { Ended::Taken } else { Ended::NotTaken };
     let class = Class { flow: Flow::Direct, role: Role::Jump, conditional: true };
-    let (start, end) = (address, address + 4);
-    Element::Block(Block { start, end, count: 1, isa: Isa::A64, last_len: 4, class, ended })
+    Element::Block(block_at(address, 1, class, ended))
 }
 
 /// A branch that copies another one's outcome is explained by it, and a fair coin by nothing.

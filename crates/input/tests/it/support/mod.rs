@@ -33,6 +33,12 @@ impl Folder {
         self
     }
 
+    /// Adds a third device to a snapshot.
+    pub fn and_device(self, name: &str, text: impl AsRef<[u8]>) -> Self {
+        let list = SNAPSHOT.replace("[trace]", &format!("device2={name}\n[trace]"));
+        self.with("snapshot.ini", list).with(name, text)
+    }
+
     /// Removes a file.
     pub fn without(self, name: &str) -> Self {
         fs::remove_file(self.path().join(name)).expect("a file to remove");

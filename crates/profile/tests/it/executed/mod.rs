@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tracewright_core::{Block, Element, Ended, Role};
+use tracewright_core::{Block, Class, Element, Ended, Isa, Role};
 use tracewright_profile::Within;
 use tracewright_testkit::Rng;
 use tracewright_testkit::program::{self, Executor, Happenings};
@@ -54,6 +54,12 @@ impl Executed {
         let at = self.starts.partition_point(|&start| start <= address);
         Within { function: at as u32, is_start: at > 0 && self.starts[at - 1] == address, is_named: true }
     }
+}
+
+/// Returns a block of `count` instructions of four bytes.
+pub fn block_at(start: u64, count: u32, class: Class, ended: Ended) -> Block {
+    let end = start + 4 * u64::from(count);
+    Block { start, end, count, isa: Isa::A64, last_len: 4, class, ended }
 }
 
 pub fn block(element: &Element) -> Option<Block> {
