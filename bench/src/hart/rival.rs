@@ -30,7 +30,7 @@ pub fn run(program: &Program, size: Size) -> Result<Ran, String> {
 pub fn log(program: &Program, size: Size) -> Result<(Duration, Counters), String> {
     let start = Instant::now();
     let mut counters = Counters::default();
-    let mut log = with(program, size, qemu::Program::program_counters)?;
+    let mut log = with(program, size, |qemu| qemu.program_counters())?;
     log.by_ref().for_each(|pc| counters.add(pc));
     let status = log.status().map_err(failed)?;
     if !status.success() {

@@ -64,7 +64,7 @@ pub enum Period {
 }
 
 /// A request, and its text.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Asked {
     /// The text.
     pub text: String,
