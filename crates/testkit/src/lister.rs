@@ -87,7 +87,7 @@ pub fn as_listed(registers: &Registers, executed: impl IntoIterator<Item = Eleme
         };
         match element {
             Element::Block(block) if block.class.flow == Flow::Wait && !params.waits_are_p0() => {
-                open = Some(block)
+                open = Some(block);
             }
             Element::Cycles(None) => listed.push(Element::Cycles(Some(0))),
             Element::Timestamp { value, cycles: None } if cycle_counts => {

@@ -428,7 +428,7 @@ impl<'i> Decoder<'i> {
         match *packet {
             Packet::Async | Packet::Ignore | Packet::ContextSame => {}
             Packet::TraceInfo(ref info) if info.spec != self.stream.depth => {
-                self.wrong_depth(offset, info, sink)
+                self.wrong_depth(offset, info, sink);
             }
             Packet::TraceInfo(_) if self.queue.is_empty() => self.trace_info(),
             Packet::TraceInfo(_) => self.push(offset, Item::TraceInfo),

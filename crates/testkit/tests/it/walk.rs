@@ -33,7 +33,8 @@ fn everything_happens_and_all_is_contiguous() {
             Event::Context { elsewhere: true, .. } => next = None,
             Event::Privilege(_) | Event::Context { .. } => {}
         });
-        assert!(instructions >= 2500, "seed {seed}: {instructions}");
+        // The other steps are traps.
+        assert!(instructions > 1500, "seed {seed}: {instructions}");
     }
     for (flow, role) in [
         (Flow::Direct, Role::Jump),
