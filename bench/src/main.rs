@@ -79,8 +79,7 @@ fn main() -> ExitCode {
     let args: Vec<_> = std::env::args().skip(1).collect();
     let check = args.iter().any(|arg| arg == "--check");
     let only = args.iter().find(|arg| !arg.starts_with('-')).map(String::as_str);
-    let others: Vec<_> =
-        OTHERS.iter().filter(|(is_meant, _)| only.is_none_or(|only| is_meant(only))).collect();
+    let others: Vec<_> = OTHERS.iter().filter(|(is_meant, _)| only.is_none_or(is_meant)).collect();
     // Making the inputs takes a while: not for a word that means none of them.
     let traces = if only.is_some() && !others.is_empty() { Ok(0) } else { traces(only, check) };
     let rest = || others.iter().map(|(_, tables)| tables(only, check)).sum::<Result<usize, String>>();
