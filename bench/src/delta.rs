@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use tracewright_delta::{Config, Decoder, DeltaSink, Encoder, Lost, Off, Packing, Run, Span, Sync};
 
 use crate::hart::{number, time};
+use crate::head;
 use input::Input;
 
 /// The word that picks it.
@@ -20,23 +21,14 @@ pub const NAME: &str = "delta";
 /// Rounds; the best of each engine counts.
 const ROUNDS: usize = 7;
 
-/// Whether the word means it.
-pub fn is_meant(word: &str) -> bool {
-    word == NAME
-}
-
-/// Prints the table, or only that the answers agree. Returns how many entries there were, or which answer is wrong.
-pub fn tables(only: Option<&str>, check: bool) -> Result<usize, String> {
-    if only.is_some_and(|only| only != NAME) {
-        return Ok(0);
-    }
+pub fn tables(check: bool) -> Result<usize, String> {
     let inputs = input::all(check)?;
     if !check {
-        println!(
-            "\n| {{A,C}} of | million cycles | bits an instruction | encode Mcycles/s | decode Mcycles/s | bit by bit: encode \
-             | decode | zstd -1: bits an instruction | encode Mcycles/s | decode Mcycles/s |"
+        head(
+            1,
+            "{A,C} of | million cycles | bits an instruction | encode Mcycles/s | decode Mcycles/s | bit by bit: encode \
+             | decode | zstd -1: bits an instruction | encode Mcycles/s | decode Mcycles/s",
         );
-        println!("|---{}|", "|--:".repeat(9));
     }
     for input in &inputs {
         let row = measure(input, if check { 1 } else { ROUNDS })?;
@@ -50,7 +42,6 @@ pub fn tables(only: Option<&str>, check: bool) -> Result<usize, String> {
     Ok(inputs.len())
 }
 
-/// All engines on one input.
 fn measure(input: &Input, rounds: usize) -> Result<String, String> {
     let mut best = [None; 4];
     let mut bytes = Vec::new();

@@ -19,7 +19,6 @@ pub fn is_meant(word: &str) -> bool {
     word == SIZE || program_of(word).is_some()
 }
 
-/// Prints the tables, or only that the answers agree. Returns how many entries there were, or which answer is wrong.
 pub fn tables(only: Option<&str>, check: bool) -> Result<usize, String> {
     match only {
         None => Ok(speed::tables(None, check)? + size::tables(check)?),

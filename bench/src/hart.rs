@@ -9,10 +9,12 @@ pub mod program;
 mod rival;
 pub mod sinks;
 
+use std::fmt::Debug;
 use std::time::Duration;
 
 use tracewright_hart::HartSink;
 
+use crate::head;
 use program::{Outcome, PROGRAMS, Program, Size};
 use sinks::{Blocks, Details, Digest};
 
@@ -33,13 +35,9 @@ pub fn is_meant(word: &str) -> bool {
     word == NAME || PROGRAMS.iter().any(|program| program.name == word)
 }
 
-/// Prints the tables, or only that the answers agree. Returns how many programs there were, or which answer is wrong.
 pub fn tables(only: Option<&str>, check: bool) -> Result<usize, String> {
     let picked = |program: &&Program| only.is_none_or(|only| only == NAME || only == program.name);
     let programs: Vec<_> = PROGRAMS.iter().filter(picked).collect();
-    if programs.is_empty() {
-        return Ok(0);
-    }
     let qemu = rival::available();
     for program in &programs {
         agree(program, qemu)?;
@@ -75,10 +73,10 @@ fn agree(program: &Program, qemu: bool) -> Result<(), String> {
 
 /// How fast it is where there is much to do.
 fn table(programs: &[&Program], qemu: bool) -> Result<(), String> {
-    println!(
-        "\n| program | million instructions | hart MIPS | with blocks | with all details | QEMU MIPS, no log |"
+    head(
+        1,
+        "program | million instructions | hart MIPS | with blocks | with all details | QEMU MIPS, no log",
     );
-    println!("|---|--:|--:|--:|--:|--:|");
     for program in programs {
         let truth = Truth::new(program, Size::Large)?;
         let mut best = [None; 4];
@@ -98,12 +96,12 @@ fn table(programs: &[&Program], qemu: bool) -> Result<(), String> {
 
 /// The same program with the same argument on both sides.
 fn log_table(programs: &[&Program]) -> Result<(), String> {
-    println!(
-        "\n| program | million instructions | hart MIPS, blocks | hart MIPS, all details | QEMU MIPS, log read \
+    head(
+        1,
+        "program | million instructions | hart MIPS, blocks | hart MIPS, all details | QEMU MIPS, log read \
          | log unread | log with registers, unread | x log read, blocks | details | x log unread, blocks \
-         | details | x registers, details |"
+         | details | x registers, details",
     );
-    println!("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|");
     for program in programs {
         let truth = Truth::new(program, Size::Medium)?;
         truth.qemu()?;
@@ -190,12 +188,7 @@ impl<'a> Truth<'a> {
         Ok(time)
     }
 
-    fn same<T: PartialEq + std::fmt::Debug>(
-        &self,
-        what: &str,
-        found: &T,
-        expected: &T,
-    ) -> Result<(), String> {
+    fn same<T: PartialEq + Debug>(&self, what: &str, found: &T, expected: &T) -> Result<(), String> {
         if found == expected {
             return Ok(());
         }

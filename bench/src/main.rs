@@ -20,6 +20,7 @@ mod tool;
 
 use std::process::ExitCode;
 
+use crate::hart::number;
 use crate::inputs::Input;
 use crate::opencsd::OpenCsd;
 
@@ -60,25 +61,28 @@ const ROUND_BYTES: usize = 32 << 20;
 const SLOW_ROUNDS: usize = 3;
 const SLOW_ROUND_BYTES: usize = 16 << 20;
 
+/// Whether a word on the command line means a benchmark, and what prints its tables, or only that the answers agree: how many
+/// entries there were, or which answer is wrong.
+type Other = (fn(&str) -> bool, fn(Option<&str>, bool) -> Result<usize, String>);
+
+/// Benchmarks of anything but reading traces.
+const OTHERS: [Other; 6] = [
+    (|word| word == "profile", |_, check| profile::tables(check)),
+    (|word| word == "symbols", |_, check| symbols::tables(check)),
+    (hart::is_meant, hart::tables),
+    (etrace::is_meant, etrace::tables),
+    (|word| word == delta::NAME, |_, check| delta::tables(check)),
+    (|word| word == qemu::NAME, |_, check| qemu::tables(check)),
+];
+
 fn main() -> ExitCode {
     let args: Vec<_> = std::env::args().skip(1).collect();
     let check = args.iter().any(|arg| arg == "--check");
     let only = args.iter().find(|arg| !arg.starts_with('-')).map(String::as_str);
+    let others: Vec<_> = OTHERS.iter().filter(|(is_meant, _)| only.is_none_or(is_meant)).collect();
     // Making the inputs takes a while: not for a word that means none of them.
-    let is_other = only.is_some_and(|only| {
-        hart::is_meant(only)
-            || etrace::is_meant(only)
-            || qemu::is_meant(only)
-            || delta::is_meant(only)
-            || profile::is_meant(only)
-            || symbols::is_meant(only)
-    });
-    let traces = if is_other { Ok(0) } else { traces(only, check) };
-    let rest = || {
-        let tables =
-            [profile::tables, symbols::tables, hart::tables, etrace::tables, delta::tables, qemu::tables];
-        tables.into_iter().map(|tables| tables(only, check)).sum::<Result<usize, String>>()
-    };
+    let traces = if only.is_some() && !others.is_empty() { Ok(0) } else { traces(only, check) };
+    let rest = || others.iter().map(|(_, tables)| tables(only, check)).sum::<Result<usize, String>>();
     match traces.and_then(|traces| Ok(traces + rest()?)) {
         Ok(entries) => {
             println!("{entries} passed, 0 failed");
@@ -158,17 +162,15 @@ fn measure(
     }
     let rate = |ns: Option<u64>| ns.map(|ns| (bytes.len() * repeat) as f64 * 1e3 / ns.max(1) as f64);
     let [memcpy, theirs, ours] = best.map(rate);
-    let number =
-        |value: Option<f64>, digits: usize| value.map_or("-".into(), |value| format!("{value:.digits$}"));
     let ratio = |rival: Option<f64>| Some(ours? / rival?);
-    Ok(format!(
-        "| {} | {} | {} | {} | {} | {} | {} |",
-        input.name,
-        layer.name(),
-        number(memcpy, 0),
-        number(theirs, 0),
-        number(ours, 0),
-        number(ratio(memcpy), 2),
-        number(ratio(theirs), 1),
-    ))
+    let rates = [memcpy, theirs, ours].map(|rate| number(rate, 0)).join(" | ");
+    let (of_memcpy, of_theirs) = (number(ratio(memcpy), 2), number(ratio(theirs), 1));
+    Ok(format!("| {} | {} | {rates} | {of_memcpy} | {of_theirs} |", input.name, layer.name()))
+}
+
+/// Prints the head of a table. The first `texts` columns hold text, the others numbers.
+fn head(texts: usize, columns: &str) {
+    println!("\n| {columns} |");
+    let numbers = columns.matches(" | ").count() + 1 - texts;
+    println!("{}{}|", "|---".repeat(texts), "|--:".repeat(numbers));
 }

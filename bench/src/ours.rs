@@ -249,7 +249,6 @@ fn words(block: &Block) -> [u64; 3] {
     [block.start, block.end, u64::from(block.count) << 1 | u64::from(block.ended != Ended::NotTaken)]
 }
 
-/// A decoder for each source.
 fn decoders<S>(input: &Input, out: impl Fn() -> S) -> Vec<Feed<'_, S>> {
     // As OpenCSD does, so that the answers compare.
     let options = Options { trust_images: true, ..Options::default() };

@@ -9,10 +9,9 @@ use std::time::Duration;
 
 use tracewright_testkit::captures;
 
-use crate::Layer;
-use crate::inputs;
 use crate::opencsd::OpenCsd;
 use crate::tool::{executable, time};
+use crate::{Layer, head, inputs};
 
 /// The capture, a megabyte, and how often it is repeated: to measure, and to check answers.
 const NAME: &str = "coresight/bugfix-exact-match";
@@ -21,16 +20,7 @@ const CHECK: u64 = 3;
 /// Rounds; the best of each counts, since noise only ever adds.
 const ROUNDS: usize = 3;
 
-/// Whether a word on the command line means this.
-pub fn is_meant(only: &str) -> bool {
-    only == "profile"
-}
-
-/// Prints the table; how many entries it has, or which answer is wrong.
-pub fn tables(only: Option<&str>, check: bool) -> Result<usize, String> {
-    if only.is_some_and(|only| !is_meant(only)) {
-        return Ok(0);
-    }
+pub fn tables(check: bool) -> Result<usize, String> {
     let Some(captures) = captures() else {
         println!("skipped: profile: no captures");
         return Ok(0);
@@ -66,11 +56,8 @@ fn measure(tracewright: &Path, folder: &Path, times: u64, check: bool) -> Result
         _ => None,
     };
     if !check {
-        println!(
-            "\n| profile of {} MB | threads | s | MB/s | peak MB | x OpenCSD |",
-            (bytes * times as f64 / 1e6) as u64
-        );
-        println!("|---|--:|--:|--:|--:|--:|");
+        let megabytes = (bytes * times as f64 / 1e6) as u64;
+        head(1, &format!("profile of {megabytes} MB | threads | s | MB/s | peak MB | x OpenCSD"));
         if let Some(rival) = rival {
             println!("| OpenCSD, decode of one copy | 1 | {rival:.2} | {:.1} | | 1 |", bytes / 1e6 / rival);
         }

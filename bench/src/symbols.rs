@@ -9,22 +9,15 @@ use std::time::{Duration, Instant};
 use tracewright_core::MemorySpace;
 use tracewright_image::{Builder, Frame, Image};
 
+use crate::head;
+
 /// Addresses: to measure, and to check answers.
 const MANY: usize = 1_000_000;
 const CHECK: usize = 5_000;
 /// What Debian calls it.
 const RIVAL: &str = "llvm-symbolizer-19";
 
-/// Whether a word on the command line means this.
-pub fn is_meant(only: &str) -> bool {
-    only == "symbols"
-}
-
-/// Prints the table; how many entries it has, or which answer is wrong.
-pub fn tables(only: Option<&str>, check: bool) -> Result<usize, String> {
-    if only.is_some_and(|only| !is_meant(only)) {
-        return Ok(0);
-    }
+pub fn tables(check: bool) -> Result<usize, String> {
     // A program with debug information that is surely there: this one.
     let file = std::env::current_exe().map_err(|error| format!("symbols: {error}"))?;
     let bytes = std::fs::read(&file).map_err(|error| format!("symbols: {error}"))?;
@@ -50,18 +43,11 @@ pub fn tables(only: Option<&str>, check: bool) -> Result<usize, String> {
         println!("symbols of {} addresses: answers agree", addresses.len());
         return Ok(1);
     }
-    println!(
-        "\n| addresses | frames | MB of program | {RIVAL} s | first time s | again s | x {RIVAL} |\n|--:|--:|--:|--:|--:|--:|--:|"
-    );
-    println!(
-        "| {} | {frames} | {} | {:.2} | {:.2} | {:.2} | {:.0} |",
-        addresses.len(),
-        bytes.len() / 1_000_000,
-        rival.as_secs_f64(),
-        first.as_secs_f64(),
-        again.as_secs_f64(),
-        rival.as_secs_f64() / first.as_secs_f64()
-    );
+    let columns = format!("{RIVAL} s | first time s | again s | x {RIVAL}");
+    head(0, &format!("addresses | frames | MB of program | {columns}"));
+    let [rival, first, again] = [rival, first, again].map(|time| time.as_secs_f64());
+    let (count, megabytes, ratio) = (addresses.len(), bytes.len() / 1_000_000, rival / first);
+    println!("| {count} | {frames} | {megabytes} | {rival:.2} | {first:.2} | {again:.2} | {ratio:.0} |");
     Ok(1)
 }
 

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use tracewright_testkit::captures;
 
-use crate::Layer;
 use crate::inputs::{self, Input};
+use crate::{Layer, head};
 
 /// Rounds; the best of each counts.
 const ROUNDS: usize = 3;
@@ -22,8 +22,7 @@ pub fn table(executed: &Input) -> Result<(), String> {
         println!("\nskipped: the whole tool: build it first (cargo build --release)");
         return Ok(());
     };
-    println!("\n| whole tool | OpenCSD s | one core s | all cores s | x OpenCSD, one core | all cores |");
-    println!("|---|--:|--:|--:|--:|--:|");
+    head(1, "whole tool | OpenCSD s | one core s | all cores s | x OpenCSD, one core | all cores");
     if let Some(captures) = captures() {
         let dir = captures.join("coresight/bugfix-exact-match");
         let listing = |jobs: &str| {
@@ -39,36 +38,17 @@ pub fn table(executed: &Input) -> Result<(), String> {
     let (file, instructions) = long(executed)?;
     let count = |jobs: &str| {
         let mut command = Command::new(&tracewright);
-        command.arg("decode").arg(&file).args([
-            "--packing",
-            "coresight",
-            "--summary",
-            "--jobs",
-            jobs,
-            "--source",
-        ]);
-        command.arg("etm4,id=0x10,TRCIDR0=0x28000ea1,TRCIDR1=0x4100f430,TRCIDR2=0x80000488");
+        command.arg("decode").arg(&file).args(["--packing", "coresight", "--summary", "--jobs", jobs]);
+        command.arg("--source").arg("etm4,id=0x10,TRCIDR0=0x28000ea1,TRCIDR1=0x4100f430,TRCIDR2=0x80000488");
         for (path, address) in &executed.files {
             command.arg("--image").arg(format!("{}@{address:#x}", path.display()));
         }
         command
     };
-    let (one, said) = time(&mut count("1"))?;
-    let (all, said_by_all) = time(&mut count("0"))?;
-    let expected = format!(" {instructions} instructions ");
-    if !said.contains(&expected) || said != said_by_all {
-        return Err(format!("expected{expected}: {said}{said_by_all}"));
-    }
-    row(
-        &format!(
-            "(e) {} times, {} M instructions, summary",
-            LONG / executed.bytes(Layer::Blocks).len(),
-            instructions / 1_000_000
-        ),
-        None,
-        one,
-        all,
-    );
+    let (one, all) = one_and_all(count, instructions)?;
+    let times = LONG / executed.bytes(Layer::Blocks).len();
+    let name = format!("(e) {times} times, {} M instructions, summary", instructions / 1_000_000);
+    row(&name, None, one, all);
     fs::remove_file(file).ok();
     Ok(())
 }
@@ -77,6 +57,20 @@ pub fn table(executed: &Input) -> Result<(), String> {
 pub fn executable() -> Option<PathBuf> {
     let path = std::env::current_exe().ok()?.with_file_name("tracewright");
     path.exists().then_some(path)
+}
+
+/// The best times on one core and on all. `Err` when what is said is not the same, or not so many instructions.
+pub fn one_and_all(
+    command: impl Fn(&str) -> Command,
+    instructions: u64,
+) -> Result<(Duration, Duration), String> {
+    let (one, said) = time(&mut command("1"))?;
+    let (all, said_by_all) = time(&mut command("0"))?;
+    let expected = format!(" {instructions} instructions ");
+    if !said.contains(&expected) || said != said_by_all {
+        return Err(format!("expected{expected}: {said}{said_by_all}"));
+    }
+    Ok((one, all))
 }
 
 /// The best time, and what was said on standard error.

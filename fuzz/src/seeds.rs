@@ -16,7 +16,6 @@ use crate::{
     image, input, profile, qemu,
 };
 
-/// Seeds that come from a generator.
 const MADE: u64 = 24;
 
 /// Writes the seeds of all bodies, a folder for each.
@@ -34,7 +33,6 @@ pub fn write(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The seeds of a body.
 fn of(body: &Body) -> Vec<Vec<u8>> {
     let most = body.most;
     match body.name {
@@ -50,17 +48,12 @@ fn of(body: &Body) -> Vec<Vec<u8>> {
         "parameters" => texts(&[input::PARAMETERS]),
         "ini" => files(&["samples/hello", "samples/threads", "shared/captures/coresight"], &["ini"], most),
         "snapshot" => snapshots(most),
-        "capture" => {
-            let mut seeds = texts(&[input::CAPTURE_TEXT]);
-            seeds.extend(files(&["samples/etrace"], &["toml"], most));
-            seeds
-        }
+        "capture" => [texts(&[input::CAPTURE_TEXT]), files(&["samples/etrace"], &["toml"], most)].concat(),
         "mappings" => files(&["samples/threads"], &["toml"], most),
         "recording" => {
             let forms = [Form::File, Form::Pipe, Form::Compressed, Form::Compressed2, Form::CompressedTrace];
-            let mut seeds: Vec<_> = forms.into_iter().map(input::good_recording).collect();
-            seeds.extend(files(&["samples/perf", "shared/captures/perf"], &["data"], most));
-            seeds
+            let good = forms.map(input::good_recording).to_vec();
+            [good, files(&["samples/perf", "shared/captures/perf"], &["data"], most)].concat()
         }
         "recorded_branches" => {
             let mut lists = files(&["shared/captures/perf/oracle"], &["bl"], most / 2);
@@ -69,12 +62,12 @@ fn of(body: &Body) -> Vec<Vec<u8>> {
         }
         "profile" => made(|rng| store::write(&profile::random::random(rng))),
         "merged" => made(|rng| profile::pair(&profile::random::random(rng), &profile::random::random(rng))),
-        "branch_list" => {
-            let mut seeds = files(&["shared/captures/perf"], &["bl"], most);
-            seeds.extend(files(&["shared/captures/perf/simpleperf"], &["old_branch_list.data"], most));
-            seeds.push(input::NO_BRANCHES.to_vec());
-            seeds
-        }
+        "branch_list" => [
+            files(&["shared/captures/perf"], &["bl"], most),
+            files(&["shared/captures/perf/simpleperf"], &["old_branch_list.data"], most),
+            vec![input::NO_BRANCHES.to_vec()],
+        ]
+        .concat(),
         "image" => prefixed(&[0; 9], programs(most)),
         "coverage" => prefixed(&[0; 8], programs(most)),
         "kernel_module" => {
@@ -91,14 +84,16 @@ fn of(body: &Body) -> Vec<Vec<u8>> {
         "instructions" => {
             (0..5).flat_map(|isa| prefixed(&[isa, 0, 0, 1, 0, 0, 0, 0, 0], code(most))).collect()
         }
-        "bare_program" => made(|rng| [&[1; 8][..], &hart_programs::code(rng)].concat())
-            .into_iter()
-            .chain(prefixed(&[0; 8], hart_programs::programs(|name| name.starts_with('t'))))
-            .collect(),
-        "linux_program" => made(|rng| [&[1; 8][..], &hart_programs::calls(rng)].concat())
-            .into_iter()
-            .chain(prefixed(&[0; 8], hart_programs::programs(|name| matches!(name, "args" | "hash"))))
-            .collect(),
+        "bare_program" => [
+            made(|rng| [&[1; 8][..], &hart_programs::code(rng)].concat()),
+            prefixed(&[0; 8], hart_programs::programs(|name| name.starts_with('t'))),
+        ]
+        .concat(),
+        "linux_program" => [
+            made(|rng| [&[1; 8][..], &hart_programs::calls(rng)].concat()),
+            prefixed(&[0; 8], hart_programs::programs(|name| matches!(name, "args" | "hash"))),
+        ]
+        .concat(),
         "logs" => {
             let mut seeds = prefixed(&[0], hart_logs::LINES.iter().map(|line| line.as_bytes().to_vec()));
             seeds.push([b"\0", hart_logs::LINES.join("\n").as_bytes()].concat());

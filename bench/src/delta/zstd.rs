@@ -1,8 +1,8 @@
 //! The rival: zstd's own benchmark, in memory, of the plain distances.
 
-use std::env;
-use std::fs;
-use std::process::{self, Command};
+use std::process::Command;
+
+use tracewright_testkit::Scratch;
 
 /// What zstd says of some bytes.
 #[derive(Clone, Copy, Debug)]
@@ -17,12 +17,9 @@ pub struct Zstd {
 
 /// Level 1, in one thread. `None` where there is no zstd.
 pub fn measure(plain: &[u8]) -> Option<Zstd> {
-    let path = env::temp_dir().join(format!("tracewright-delta-{}", process::id()));
-    fs::write(&path, plain).ok()?;
-    let output = Command::new("zstd").args(["-b1", "-i1", "-T1"]).arg(&path).output();
-    // If it stays, it stays: the folder is for that.
-    let _ = fs::remove_file(&path);
-    let output = output.ok()?;
+    let folder = Scratch::new("zstd");
+    let path = folder.write("plain", plain);
+    let output = Command::new("zstd").args(["-b1", "-i1", "-T1"]).arg(path).output().ok()?;
     let text = [output.stdout, output.stderr].concat();
     parse(&String::from_utf8_lossy(&text))
 }

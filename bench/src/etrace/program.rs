@@ -107,14 +107,13 @@ impl Traced {
                     streams: Streams::none(),
                     ..linux::Options::default()
                 };
-                let (core, machine) =
-                    Linux::load(&self.elf, options).map_err(|error| format!("{}: {error}", self.name))?;
+                let (core, machine) = Linux::load(&self.elf, options).map_err(|error| self.failed(&error))?;
                 Hart::new(core, machine).run(limit, sink);
             }
             Machine::Bare(options, most) => {
-                let elf = fs::read(&self.elf).map_err(|error| format!("{}: {error}", self.name))?;
-                let (core, machine) = Bare::new(&elf, options, Box::new(io::sink()))
-                    .map_err(|error| format!("{}: {error}", self.name))?;
+                let elf = fs::read(&self.elf).map_err(|error| self.failed(&error))?;
+                let machine = Bare::new(&elf, options, Box::new(io::sink()));
+                let (core, machine) = machine.map_err(|error| self.failed(&error))?;
                 Hart::new(core, machine).run(limit.min(*most), sink);
             }
         }
@@ -123,12 +122,15 @@ impl Traced {
 
     /// Its code, and the instruction set that is in.
     pub fn image(&self) -> Result<(Image, Isa), String> {
-        let failed = |why: String| format!("{}: {why}", self.name);
-        let bytes = fs::read(&self.elf).map_err(|error| failed(error.to_string()))?;
+        let bytes = fs::read(&self.elf).map_err(|error| self.failed(&error))?;
         let isa = if bytes.get(4) == Some(&1) { Isa::Rv32 } else { Isa::Rv64 };
         let mut builder = Image::builder();
         let added = builder.elf(&self.name, bytes.into(), None, MemorySpace::ANY);
-        added.map_err(|error| failed(error.to_string()))?;
+        added.map_err(|error| self.failed(&error))?;
         Ok((builder.build(), isa))
+    }
+
+    fn failed(&self, error: &dyn std::fmt::Display) -> String {
+        format!("{}: {error}", self.name)
     }
 }

@@ -12,6 +12,16 @@ use tracewright_hart::{HartSink, Privilege, Trap};
 
 use super::Answer;
 
+/// No options at all.
+pub const BASE: Options = Options {
+    implicit_return: false,
+    implicit_exception: false,
+    full_address: false,
+    jump_target_cache: false,
+    branch_prediction: false,
+    sijump: false,
+};
+
 /// Something a hart tells.
 #[derive(Clone, Copy, Debug)]
 pub enum Event {

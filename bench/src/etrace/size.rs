@@ -1,14 +1,14 @@
 //! How small traces are: packets and their payloads, without encapsulation.
 
 use tracewright_core::{Block, Isa};
-use tracewright_etrace::encode::{Config, Encoder, Resync, ResyncMode};
-use tracewright_etrace::ingress::Executed;
+use tracewright_etrace::encode::{Config, Resync, ResyncMode};
 use tracewright_etrace::packet::{self, Packet, PayloadBytes};
 use tracewright_etrace::{Options, Params};
 use tracewright_hart::{HartSink, Privilege, Trap};
 
 use super::program::{self, Traced};
-use super::record;
+use super::record::{self, BASE, Port};
+use crate::head;
 
 /// Instructions for checks.
 const FEW: u64 = 20_000;
@@ -41,14 +41,6 @@ const RECORDED: [(&str, u64); 5] = [
     ("xrle", 164_959),
 ];
 
-const BASE: Options = Options {
-    implicit_return: false,
-    implicit_exception: false,
-    full_address: false,
-    jump_target_cache: false,
-    branch_prediction: false,
-    sijump: false,
-};
 const RETURN: Options = Options { implicit_return: true, ..BASE };
 const PREDICTION: Options = Options { branch_prediction: true, ..RETURN };
 const CACHE: Options = Options { jump_target_cache: true, ..PREDICTION };
@@ -68,7 +60,6 @@ const MIXES: [(&str, Options); 7] = [
 /// Implicit returns and prediction.
 const PREDICTION_MIX: usize = 3;
 
-/// Prints the tables; returns how many entries there were.
 pub fn tables(check: bool) -> Result<usize, String> {
     let limit = if check { FEW } else { u64::MAX };
     let mut rows = Vec::new();
@@ -88,10 +79,10 @@ pub fn tables(check: bool) -> Result<usize, String> {
 
 /// The same instructions, ours beside the C codec.
 fn c_codec() -> Result<(), String> {
-    println!(
-        "\n| implicit return + prediction | instructions | C codec bytes | our bytes | C codec bits each | ours |"
+    head(
+        1,
+        "implicit return + prediction | instructions | C codec bytes | our bytes | C codec bits each | ours",
     );
-    println!("|---|--:|--:|--:|--:|--:|");
     let line = |name: &str, count: u64, theirs: u64, ours: u64| {
         let each = |bytes: u64| 8.0 * bytes as f64 / count.max(1) as f64;
         println!("| {name} | {count} | {theirs} | {ours} | {:.4} | {:.4} |", each(theirs), each(ours));
@@ -119,8 +110,7 @@ fn recorded() -> Result<(), String> {
             rows.push(Row::new(&traced, limit)?);
         }
     }
-    println!("\n| bits per instruction | {} |", MIXES.map(|(name, _)| name).join(" | "));
-    println!("|---{}|", "|--:".repeat(MIXES.len()));
+    bits_head();
     average_line(&format!("**recorded programs ({})**", rows.len()), &rows.iter().collect::<Vec<_>>());
     Ok(())
 }
@@ -135,8 +125,7 @@ fn average_line(name: &str, rows: &[&Row]) {
 
 /// As in the description of the CVA6 encoder: the rate is what trace takes less than the instructions, 32 bits each.
 fn packets(rows: &[Row]) {
-    println!("\n| program | committed instructions | packets | payload bytes | compression rate % |");
-    println!("|---|--:|--:|--:|--:|");
+    head(1, "program | committed instructions | packets | payload bytes | compression rate %");
     for row in rows {
         let [base, ..] = row.sizes;
         let rate = 100.0 * (1.0 - base.bytes as f64 / (4.0 * row.instructions as f64));
@@ -144,9 +133,12 @@ fn packets(rows: &[Row]) {
     }
 }
 
+fn bits_head() {
+    head(1, &format!("bits per instruction | {}", MIXES.map(|(name, _)| name).join(" | ")));
+}
+
 fn bits(rows: &[Row]) {
-    println!("\n| bits per instruction | {} |", MIXES.map(|(name, _)| name).join(" | "));
-    println!("|---{}|", "|--:".repeat(MIXES.len()));
+    bits_head();
     rows.iter().for_each(|row| average_line(&row.name, &[row]));
     let average = |name: &str, is_in: &dyn Fn(&Row) -> bool| {
         let rows: Vec<_> = rows.iter().filter(|row| is_in(row)).collect();
@@ -159,7 +151,6 @@ fn bits(rows: &[Row]) {
     average("shared programs but CoreMark", &|row| row.is_shared && row.name != "coremark");
 }
 
-/// A program.
 struct Row {
     name: String,
     is_shared: bool,
@@ -177,83 +168,59 @@ struct Sizes {
 impl Row {
     fn new(traced: &Traced, limit: u64) -> Result<Self, String> {
         let (_, isa) = traced.image()?;
-        let mut encoders = Encoders {
-            executed: Executed::default(),
-            instructions: 0,
-            each: MIXES.map(|(_, options)| One::new(isa, options)),
-        };
+        let mut found = [(Sizes::default(), None); MIXES.len()];
+        let mut encoders = Encoders { instructions: 0, ports: Vec::new() };
+        for ((_, options), (sizes, wrong)) in MIXES.iter().zip(&mut found) {
+            let config = config(isa, *options);
+            let params = config.params.clone();
+            encoders.ports.push(Port::new(config, move |packet: &Packet| sizes.add(packet, &params, wrong)));
+        }
         traced.run(limit, &mut encoders)?;
-        encoders.each.iter_mut().for_each(One::finish);
-        if let Some(packet) = encoders.each.iter().find_map(|one| one.wrong) {
+        let Encoders { instructions, ports } = encoders;
+        ports.into_iter().for_each(Port::finish);
+        if let Some(packet) = found.iter().find_map(|(_, wrong)| *wrong) {
             return Err(format!("{}: {packet:x?} has no payload", traced.name));
         }
-        Ok(Self {
-            name: traced.name.clone(),
-            is_shared: traced.is_shared,
-            instructions: encoders.instructions,
-            sizes: encoders.each.map(|one| one.sizes),
-        })
+        let (name, is_shared) = (traced.name.clone(), traced.is_shared);
+        Ok(Self { name, is_shared, instructions, sizes: found.map(|(sizes, _)| sizes) })
     }
 }
 
 /// Encoders behind a hart, one for each mix of options.
-struct Encoders {
-    executed: Executed,
+struct Encoders<F> {
     instructions: u64,
-    each: [One; MIXES.len()],
+    ports: Vec<Port<F>>,
 }
 
-impl HartSink for Encoders {
+impl<F: FnMut(&Packet)> HartSink for Encoders<F> {
     fn block(&mut self, block: &Block) {
         self.instructions += u64::from(block.count);
-        let entry = self.executed.block(block);
-        self.each.iter_mut().for_each(|one| one.entry(&entry));
+        self.ports.iter_mut().for_each(|port| port.block(block));
     }
 
     fn trap(&mut self, trap: &Trap) {
-        let entry = self.executed.trap(trap.pc, trap.cause, trap.interrupt, trap.value);
-        self.each.iter_mut().for_each(|one| one.entry(&entry));
+        self.ports.iter_mut().for_each(|port| port.trap(trap));
     }
 
     fn privilege(&mut self, privilege: Privilege) {
-        self.executed.privilege(privilege as u8);
+        self.ports.iter_mut().for_each(|port| port.privilege(privilege));
     }
 }
 
-struct One {
-    encoder: Encoder,
-    params: Params,
-    sizes: Sizes,
-    /// A packet that cannot be sent.
-    wrong: Option<Packet>,
-}
-
-impl One {
-    fn new(isa: Isa, options: Options) -> Self {
-        let params = Params {
-            bpred_size: ENTRIES,
-            cache_size: ENTRIES,
-            return_stack_size: ENTRIES,
-            sijump: options.sijump,
-            ..record::params(isa)
-        };
-        let resync = Resync { mode: ResyncMode::Off, ..Resync::default() };
-        let config = Config { params: params.clone(), options, resync, ..Config::default() };
-        Self { encoder: Encoder::new(config), params, sizes: Sizes::default(), wrong: None }
-    }
-
-    fn entry(&mut self, entry: &tracewright_etrace::ingress::Entry) {
-        let Self { encoder, params, sizes, wrong } = self;
-        encoder.entry(entry, &mut |packet| sizes.add(packet, params, wrong));
-    }
-
-    fn finish(&mut self) {
-        let Self { encoder, params, sizes, wrong } = self;
-        encoder.finish(&mut |packet| sizes.add(packet, params, wrong));
-    }
+fn config(isa: Isa, options: Options) -> Config {
+    let params = Params {
+        bpred_size: ENTRIES,
+        cache_size: ENTRIES,
+        return_stack_size: ENTRIES,
+        sijump: options.sijump,
+        ..record::params(isa)
+    };
+    let resync = Resync { mode: ResyncMode::Off, ..Resync::default() };
+    Config { params, options, resync, ..Config::default() }
 }
 
 impl Sizes {
+    /// Adds a packet, or sets `wrong` if it cannot be sent.
     fn add(&mut self, packet: &Packet, params: &Params, wrong: &mut Option<Packet>) {
         let mut payload = PayloadBytes::default();
         match packet::emit(packet, params, &mut payload) {

@@ -12,11 +12,12 @@ use tracewright_image::{Image, RegionRef};
 
 use super::Answer;
 use super::program::{self, Traced};
-use super::record::{self, Event, Events};
+use super::record::{self, BASE, Event, Events};
 use super::rival::{self, Table};
 use super::tool;
 use crate::hart::program::Size;
 use crate::hart::{number, time};
+use crate::head;
 
 /// Rounds; the best of each engine counts.
 const ROUNDS: usize = 5;
@@ -34,18 +35,17 @@ const SHARED: [&str; 6] = [
     "embench-picojpeg",
 ];
 
-/// Prints the tables; returns how many entries there were.
 pub fn tables(only: Option<&str>, check: bool) -> Result<usize, String> {
     let size = if check { Size::Small } else { Size::Large };
     let mut programs = program::long(size);
     programs.extend(program::shared().into_iter().filter(|traced| SHARED.contains(&traced.name.as_str())));
     programs.retain(|traced| only.is_none_or(|only| traced.name.starts_with(only)));
     if !check {
-        println!(
-            "\n| E-Trace of | options | million instructions | bits each | riscv-etrace M/s | blocks M/s | profile M/s \
-             | x blocks | x profile | encode M/s |"
+        head(
+            2,
+            "E-Trace of | options | million instructions | bits each | riscv-etrace M/s | blocks M/s | profile M/s \
+             | x blocks | x profile | encode M/s",
         );
-        println!("|---|---|--:|--:|--:|--:|--:|--:|--:|--:|");
     }
     let mut entries = 0;
     for traced in &programs {
@@ -84,15 +84,6 @@ enum Rival {
     /// It does not know the options.
     Refuses,
 }
-
-const BASE: Options = Options {
-    implicit_return: false,
-    implicit_exception: false,
-    full_address: false,
-    jump_target_cache: false,
-    branch_prediction: false,
-    sijump: false,
-};
 
 const MIXES: [Mix; 3] = [
     Mix { name: "base", options: BASE, rival: Rival::Reads },
@@ -196,19 +187,11 @@ impl Entry<'_, '_> {
         let rate = |time: Option<Duration>| Some(instructions / 1e6 / time?.as_secs_f64());
         let [theirs, blocks, profile, encode] = best.map(rate);
         let ratio = |ours: Option<f64>| number(ours.zip(theirs).map(|(ours, theirs)| ours / theirs), 1);
-        Ok(format!(
-            "| {} | {} | {:.1} | {:.3} | {} | {} | {} | {} | {} | {} |",
-            self.program.traced.name,
-            self.mix.name,
-            instructions / 1e6,
-            self.bytes.len() as f64 * 8.0 / instructions,
-            number(theirs, 0),
-            number(blocks, 0),
-            number(profile, 0),
-            ratio(blocks),
-            ratio(profile),
-            number(encode, 0),
-        ))
+        let (name, mix, millions) = (&self.program.traced.name, self.mix.name, instructions / 1e6);
+        let bits = self.bytes.len() as f64 * 8.0 / instructions;
+        let rates = [theirs, blocks, profile].map(|rate| number(rate, 0)).join(" | ");
+        let ratios = [ratio(blocks), ratio(profile), number(encode, 0)].join(" | ");
+        Ok(format!("| {name} | {mix} | {millions:.1} | {bits:.3} | {rates} | {ratios} |"))
     }
 
     fn rival(&self, times: u32) -> Result<Duration, String> {
@@ -277,7 +260,6 @@ impl Entry<'_, '_> {
         Decoder::new(&self.config.params, options, &self.program.image, self.program.isa)
     }
 
-    /// Decodes it once.
     fn decode<'d>(&self, decoder: Decoder<'d>, sink: &mut impl ElementSink) -> Decoder<'d> {
         let mut parser = Parser::new(record::stream(&self.config.params));
         let mut messages = Messages { decoder, sink };
@@ -301,7 +283,6 @@ impl Entry<'_, '_> {
     }
 }
 
-/// Decodes messages.
 struct Messages<'i, 's, S> {
     decoder: Decoder<'i>,
     sink: &'s mut S,

@@ -5,8 +5,8 @@ use std::process::Command;
 
 use crate::hart::program::{PROGRAMS, Size};
 use crate::hart::sinks::Retired;
-use crate::inputs;
-use crate::tool::{executable, time};
+use crate::tool::{executable, one_and_all};
+use crate::{head, inputs};
 
 /// Prints the table; `Err` when a tool fails or an answer is wrong.
 pub fn table() -> Result<(), String> {
@@ -14,10 +14,10 @@ pub fn table() -> Result<(), String> {
         println!("\nskipped: E-Trace by the whole tool: build it first (cargo build --release)");
         return Ok(());
     };
-    println!(
-        "\n| whole tool, E-Trace of | million instructions | trace MB | one core s | all cores s | M/s, all cores |"
+    head(
+        1,
+        "whole tool, E-Trace of | million instructions | trace MB | one core s | all cores s | M/s, all cores",
     );
-    println!("|---|--:|--:|--:|--:|--:|");
     for program in PROGRAMS.iter().filter(|program| ["sort", "hash"].contains(&program.name)) {
         let folder = inputs::out_dir().join(format!("etrace-{}", program.name));
         fs::remove_dir_all(&folder).ok();
@@ -35,21 +35,11 @@ pub fn table() -> Result<(), String> {
             command.arg("decode").arg(&folder).args(["--summary", "--jobs", jobs]);
             command
         };
-        let (one, said) = time(&mut decode("1"))?;
-        let (all, said_by_all) = time(&mut decode("0"))?;
-        let expected = format!(" {} instructions ", retired.0);
-        if !said.contains(&expected) || said != said_by_all {
-            return Err(format!("expected{expected}: {said}{said_by_all}"));
-        }
-        println!(
-            "| {} | {:.1} | {:.1} | {:.2} | {:.2} | {:.0} |",
-            program.named(Size::Large),
-            retired.0 as f64 / 1e6,
-            size(&folder) as f64 / 1e6,
-            one.as_secs_f64(),
-            all.as_secs_f64(),
-            retired.0 as f64 / 1e6 / all.as_secs_f64(),
-        );
+        let (one, all) = one_and_all(decode, retired.0)?;
+        let (millions, bytes) = (retired.0 as f64 / 1e6, size(&folder) as f64 / 1e6);
+        let [one, all] = [one, all].map(|time| time.as_secs_f64());
+        let (name, rate) = (program.named(Size::Large), millions / all);
+        println!("| {name} | {millions:.1} | {bytes:.1} | {one:.2} | {all:.2} | {rate:.0} |");
         fs::remove_dir_all(folder).ok();
     }
     Ok(())

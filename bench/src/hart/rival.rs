@@ -30,9 +30,11 @@ pub fn run(program: &Program, size: Size) -> Result<Ran, String> {
 pub fn log(program: &Program, size: Size) -> Result<(Duration, Counters), String> {
     let start = Instant::now();
     let mut counters = Counters::default();
-    let mut log = with(program, size, |program| program.program_counters())?;
-    log.by_ref().for_each(|pc| counters.add(pc));
-    let status = log.status().map_err(failed)?;
+    let status = with(program, size, |qemu| {
+        let mut log = qemu.program_counters()?;
+        log.by_ref().for_each(|pc| counters.add(pc));
+        log.status()
+    })?;
     if !status.success() {
         return Err(format!("QEMU with a log: {status}"));
     }

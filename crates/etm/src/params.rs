@@ -95,6 +95,10 @@ impl fmt::Display for ParamsError {
 
 impl core::error::Error for ParamsError {}
 
+fn wrong(register: &'static str, field: &'static str, value: u32, expected: &'static str) -> ParamsError {
+    ParamsError { register, field, value, expected }
+}
+
 impl Params {
     /// Checks `registers` and derives the parameters.
     ///
@@ -104,32 +108,26 @@ impl Params {
     pub fn new(registers: &Registers) -> Result<Self, ParamsError> {
         let resolved = registers.resolved();
         let r = &resolved;
-        let version = match r.protocol {
-            Protocol::Etm4 => (field(r.trcidr1, 11, 8) << 4) | field(r.trcidr1, 7, 4),
-            Protocol::Ete => (field(r.trcdevarch, 15, 12) << 4) | field(r.trcdevarch, 19, 16),
-        } as u8;
-        let (register, field_name, expected, major) = match r.protocol {
-            Protocol::Etm4 => ("TRCIDR1", "TRCARCHMAJ", "4", 4),
-            Protocol::Ete => ("TRCDEVARCH", "ARCHVER", "5", 5),
+        let (value, minor) = match r.protocol {
+            Protocol::Etm4 => (field(r.trcidr1, 11, 8), field(r.trcidr1, 7, 4)),
+            Protocol::Ete => (field(r.trcdevarch, 15, 12), field(r.trcdevarch, 19, 16)),
         };
-        if version >> 4 != major {
-            return Err(ParamsError { register, field: field_name, value: (version >> 4).into(), expected });
+        match (r.protocol, value) {
+            (Protocol::Etm4, 4) | (Protocol::Ete, 5) => {}
+            (Protocol::Etm4, _) => return Err(wrong("TRCIDR1", "TRCARCHMAJ", value, "4")),
+            (Protocol::Ete, _) => return Err(wrong("TRCDEVARCH", "ARCHVER", value, "5")),
         }
+        let version = (value << 4 | minor) as u8;
 
         let vmid_size = field(r.trcidr2, 14, 10);
         let vmid_bytes = match vmid_size {
             0 | 1 => vmid_size as u8,
             2 | 4 if version > 0x40 => vmid_size as u8,
-            value => {
-                let expected = "0, 1, or from ETMv4.1 on also 2 or 4";
-                return Err(ParamsError { register: "TRCIDR2", field: "VMIDSIZE", value, expected });
-            }
+            value => return Err(wrong("TRCIDR2", "VMIDSIZE", value, "0, 1, or from ETMv4.1 on also 2 or 4")),
         };
         let context_id_bytes = match field(r.trcidr2, 9, 5) {
             size @ (0 | 4) => size as u8,
-            value => {
-                return Err(ParamsError { register: "TRCIDR2", field: "CIDSIZE", value, expected: "0 or 4" });
-            }
+            value => return Err(wrong("TRCIDR2", "CIDSIZE", value, "0 or 4")),
         };
 
         let is_ete = r.protocol == Protocol::Ete;

@@ -51,7 +51,6 @@ struct Loss {
 }
 
 impl Assembler {
-    /// Creates an assembler for a stream that begins at `offset`.
     pub(crate) fn new(format: Format, offset: u64) -> Self {
         let search = Loss { from: offset, reason: LostReason::NoSync };
         Self {
@@ -77,7 +76,6 @@ impl Assembler {
         self.finder.push(byte, offset);
     }
 
-    /// Accepts the byte at `offset`.
     pub(crate) fn push(&mut self, byte: u8, offset: u64) -> Step {
         match self.format {
             Format::Aligned => self.push_aligned(byte, offset),
@@ -85,7 +83,6 @@ impl Assembler {
         }
     }
 
-    /// Returns the complete frame.
     pub(crate) fn frame(&mut self) -> &mut Partial {
         &mut self.frame
     }

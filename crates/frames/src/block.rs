@@ -33,9 +33,7 @@ static AUXILIARY: [[u64; 2]; 256] = {
 pub(crate) struct Segment<'a> {
     /// Source, or `None` if there was no ID yet.
     pub(crate) source: Option<TraceId>,
-    /// File offset of the first byte.
     pub(crate) offset: u64,
-    /// Lane of the first byte.
     pub(crate) lane: u8,
     /// See [`Run::slip`](crate::Run::slip).
     pub(crate) slip: u32,
@@ -60,7 +58,6 @@ struct Filled {
 }
 
 impl Block {
-    /// Creates an empty block.
     pub(crate) const fn new() -> Self {
         Self { lanes: [0; FRAMES * LANES + 1], marks: [0; FRAMES] }
     }

@@ -14,12 +14,10 @@ pub(crate) struct Delivery {
 }
 
 impl Delivery {
-    /// Returns how many bytes of the null source were dropped.
     pub(crate) fn padding(&self) -> u64 {
         self.padding
     }
 
-    /// Passes a segment on.
     pub(crate) fn segment<S: FrameSink>(&mut self, segment: &Segment<'_>, sink: &mut S) {
         let &Segment { source, offset, lane, slip, bytes } = segment;
         if bytes.is_empty() {
@@ -59,7 +57,6 @@ impl Delivery {
         }
     }
 
-    /// Reports the pending loss.
     pub(crate) fn flush<S: FrameSink>(&mut self, sink: &mut S) {
         if let Some(lost) = self.pending.take() {
             sink.lost(lost);

@@ -1,5 +1,4 @@
 use alloc::vec::Vec;
-use core::mem;
 
 use tracewright_core::TraceId;
 
@@ -7,11 +6,10 @@ use crate::{FrameSink, Lost, OffsetMap, Run};
 
 /// A [`FrameSink`] that collects the bytes of each source in one contiguous buffer.
 ///
-/// Feed some input, read or [swap](Self::swap) out the streams, [clear](Self::clear), and repeat. Buffers are reused,
+/// Feed some input, read the streams, [clear](Self::clear), and repeat. Buffers are reused,
 /// and memory is bounded by what is fed between two clears.
 #[derive(Clone, Debug)]
 pub struct Demux {
-    /// Streams by ID.
     streams: Vec<Stream>,
     breaks: Vec<Break>,
 }
@@ -50,15 +48,6 @@ impl Demux {
     /// Returns the interruptions of all streams, in the order of the file.
     pub fn breaks(&self) -> &[Break] {
         &self.breaks
-    }
-
-    /// Moves what was collected of one source to `stream`, whose memory is emptied and kept for reuse.
-    pub fn swap(&mut self, id: TraceId, stream: &mut Stream) {
-        if let Some(own) = self.streams.get_mut(usize::from(id.get())) {
-            stream.bytes.clear();
-            stream.offsets.restart(own.offsets.end());
-            mem::swap(own, stream);
-        }
     }
 
     /// Discards what was collected and keeps the memory. Positions keep counting.

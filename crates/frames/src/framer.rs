@@ -106,7 +106,6 @@ impl Framer {
         self.place(moved, out);
     }
 
-    /// Emits a data byte.
     fn data(&mut self, byte: u8, out: &mut Vec<u8>) {
         if self.lane.is_multiple_of(2) {
             self.frame[15] |= (byte & 1) << (self.lane / 2);

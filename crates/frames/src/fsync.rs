@@ -27,7 +27,6 @@ impl FsyncFinder {
         found.then_some(self.ff[0])
     }
 
-    /// Forgets the bytes seen.
     pub(crate) fn clear(&mut self) {
         self.count = 0;
     }

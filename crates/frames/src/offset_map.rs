@@ -12,8 +12,6 @@ pub struct OffsetMap {
     entries: Vec<Entry>,
     /// Position after the last run.
     end: u64,
-    /// Last entry found. Most lookups are in increasing order.
-    cursor: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -49,16 +47,7 @@ impl OffsetMap {
     }
 
     /// Returns the run of the byte at `position`, from that byte on. Returns `None` if it was forgotten or has not
-    /// been pushed yet.
-    pub fn run_at(&mut self, position: u64) -> Option<Run> {
-        let mut cursor = self.cursor;
-        let run = self.run_near(position, &mut cursor);
-        self.cursor = cursor;
-        run
-    }
-
-    /// Returns what [`run_at`](Self::run_at) does, for several readers. Each keeps a `cursor` of its own, initially
-    /// 0.
+    /// been pushed yet. Most lookups are in increasing order, so each reader keeps a `cursor`, initially 0.
     pub fn run_near(&self, position: u64, cursor: &mut usize) -> Option<Run> {
         if position >= self.end {
             return None;
@@ -76,13 +65,8 @@ impl OffsetMap {
     }
 
     /// Returns the file offset of the byte at `position`.
-    pub fn offset_of(&mut self, position: u64) -> Option<u64> {
-        self.run_at(position).map(|run| run.offset)
-    }
-
-    /// Returns what OpenCSD's tools print as the `Idx` of the byte at `position`. See [`Run::opencsd_index_of`].
-    pub fn opencsd_index_of(&mut self, position: u64) -> Option<u64> {
-        self.run_at(position).map(|run| run.opencsd_index_of(0))
+    pub fn offset_of(&self, position: u64) -> Option<u64> {
+        self.run_near(position, &mut 0).map(|run| run.offset)
     }
 
     /// Forgets positions before this one, in batches. They must not be looked up afterwards.
@@ -92,7 +76,6 @@ impl OffsetMap {
         // Moving the rest down is cheap only if it is the smaller part.
         if 2 * old >= self.entries.len() {
             self.entries.drain(..old);
-            self.cursor = self.cursor.saturating_sub(old);
         }
     }
 
@@ -100,13 +83,11 @@ impl OffsetMap {
     pub fn append(&mut self, other: &mut Self) {
         self.entries.append(&mut other.entries);
         self.end = other.end;
-        other.cursor = 0;
     }
 
     /// Forgets all runs. The next run is at `position`.
     pub(crate) fn restart(&mut self, position: u64) {
         self.entries.clear();
-        self.cursor = 0;
         self.end = position;
     }
 }
@@ -131,15 +112,15 @@ mod tests {
         map.push(run(0, 0, 180), 15);
         assert_eq!(map.runs().count(), 2);
         assert_eq!(map.offset_of(12 + 150), Some(180));
-        assert_eq!(map.opencsd_index_of(11), Some(13));
-        assert_eq!(map.opencsd_index_of(12), Some(16));
+        let index = |position| map.run_near(position, &mut 0).map(|run| run.opencsd_index_of(0));
+        assert_eq!((index(11), index(12)), (Some(13), Some(16)));
     }
 
     #[test]
     fn lookups_in_any_order_agree_with_a_list() {
         let mut rng = Rng::new(7);
         let mut map = OffsetMap::new();
-        let (mut offsets, mut forgotten, mut offset) = (alloc::vec![], 0, 0);
+        let (mut offsets, mut forgotten, mut offset, mut cursor) = (alloc::vec![], 0, 0, 0);
         for _ in 0..2_000 {
             offset += 1 + rng.below(40);
             let (run, len) = (run(rng.below(15) as u8, 0, offset), rng.below(60));
@@ -149,7 +130,9 @@ mod tests {
             assert_eq!(map.offset_of(map.end()), None);
             for _ in 0..rng.below(6) {
                 let position = forgotten + rng.below(map.end() - forgotten + 1);
-                assert_eq!(map.offset_of(position), offsets.get(position as usize).copied());
+                let found = map.run_near(position, &mut cursor).map(|run| run.offset);
+                assert_eq!(found, offsets.get(position as usize).copied());
+                assert_eq!(found, map.offset_of(position));
             }
             if rng.one_in(10) {
                 forgotten += rng.below(map.end() - forgotten + 1);

@@ -19,12 +19,10 @@ struct Origin {
 }
 
 impl Partial {
-    /// Returns the bytes so far.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
 
-    /// Returns the frame, if it is complete.
     pub(crate) fn complete(&self) -> Option<&[u8; 16]> {
         (self.len == 16).then_some(&self.bytes)
     }
@@ -43,7 +41,6 @@ impl Partial {
         }
     }
 
-    /// Skips a half sync.
     pub(crate) fn skip_half_sync(&mut self) {
         if self.len > 0 {
             self.half_syncs = self.half_syncs.saturating_add(2);

@@ -30,7 +30,6 @@ pub(crate) const fn other(_name: &str, (mask, value): (u32, u32), flow: Flow, ro
 }
 
 impl Row {
-    /// Makes the row conditional.
     pub(crate) const fn conditional(mut self) -> Self {
         self.class.conditional = true;
         self

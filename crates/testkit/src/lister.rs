@@ -67,8 +67,6 @@ pub fn elements(text: &str, id: u8) -> Result<Vec<Element>, String> {
 /// Converts an execution to what the lister shows of it, when a trace unit with these registers has traced it.
 pub fn as_listed(registers: &Registers, executed: impl IntoIterator<Item = Element>) -> Vec<Element> {
     let params = Params::new(registers).unwrap_or_else(|error| panic!("{error}"));
-    let newer = params.is_ete() || params.version() >= (4, 3);
-    let waits_are_p0 = newer && field(registers.trcidr2, 31, 31) == 1;
     let cycle_counts = field(registers.trcconfigr, 4, 4) == 1;
     let mut listed: Vec<Element> = Vec::new();
     // A block that ended in a wait, reported with the next.
@@ -88,7 +86,9 @@ pub fn as_listed(registers: &Registers, executed: impl IntoIterator<Item = Eleme
             }
         };
         match element {
-            Element::Block(block) if block.class.flow == Flow::Wait && !waits_are_p0 => open = Some(block),
+            Element::Block(block) if block.class.flow == Flow::Wait && !params.waits_are_p0() => {
+                open = Some(block);
+            }
             Element::Cycles(None) => listed.push(Element::Cycles(Some(0))),
             Element::Timestamp { value, cycles: None } if cycle_counts => {
                 listed.push(Element::Timestamp { value, cycles: Some(0) });

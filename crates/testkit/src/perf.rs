@@ -279,16 +279,14 @@ impl Recording {
                 // Records are cut anywhere.
                 for part in bytes(record).chunks(29) {
                     let part = packed.block(part);
-                    let record = match form {
-                        Form::Compressed2 => {
-                            let mut body = (part.len() as u64).to_le_bytes().to_vec();
-                            body.extend(&part);
-                            body.resize(body.len().next_multiple_of(8), 0xee);
-                            Record { kind: 83, misc: 0, body, payload: Vec::new() }
-                        }
-                        _ => Record { kind: 81, misc: 0, body: part, payload: Vec::new() },
-                    };
-                    data.extend(bytes(&record));
+                    if form == Form::Compressed2 {
+                        let mut body = (part.len() as u64).to_le_bytes().to_vec();
+                        body.extend(&part);
+                        body.resize(body.len().next_multiple_of(8), 0xee);
+                        data.extend(plain(83, body));
+                    } else {
+                        data.extend(plain(81, part));
+                    }
                 }
                 continue;
             }
@@ -314,12 +312,11 @@ impl Recording {
         file.extend(16_u64.to_le_bytes());
         let mut body = attr(self.attr);
         body.extend(ID.to_le_bytes());
-        let record = |kind, body| bytes(&Record { kind, misc: 0, body, payload: Vec::new() });
-        file.extend(record(64, body));
+        file.extend(plain(64, body));
         for (number, feature) in &self.features {
             let mut body = u64::from(*number).to_le_bytes().to_vec();
             body.extend(feature);
-            file.extend(record(80, body));
+            file.extend(plain(80, body));
         }
         self.records.iter().for_each(|record| file.extend(bytes(record)));
         file
@@ -347,7 +344,10 @@ fn padded(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// Encodes a record.
+fn plain(kind: u32, body: Vec<u8>) -> Vec<u8> {
+    bytes(&Record { kind, misc: 0, body, payload: Vec::new() })
+}
+
 fn bytes(record: &Record) -> Vec<u8> {
     let Record { kind, misc, body, payload } = record;
     let mut bytes = kind.to_le_bytes().to_vec();
@@ -364,7 +364,6 @@ struct Zstd {
 }
 
 impl Zstd {
-    /// Encodes the next block.
     fn block(&mut self, bytes: &[u8]) -> Vec<u8> {
         let mut block = Vec::new();
         if !std::mem::replace(&mut self.begun, true) {

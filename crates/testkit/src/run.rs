@@ -119,7 +119,6 @@ impl Run {
         packets
     }
 
-    /// Returns the offsets of the synchronisation points.
     fn syncs(&self) -> Vec<usize> {
         self.packets().iter().filter(|(_, packet)| *packet == Packet::Async).map(|&(at, _)| at).collect()
     }

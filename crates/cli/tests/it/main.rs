@@ -27,6 +27,7 @@ mod hostile_programs;
 mod inputs;
 mod limits;
 mod lister_damage;
+mod lister_sequences;
 mod listings;
 mod memory;
 mod merge;

@@ -7,8 +7,8 @@ use tracewright_flow::{Branches, ElementSink, End, Graph, NodeId, Stuck, Trail};
 
 use super::decoder::{Awaited, Decoder};
 use super::queue::Item;
+use crate::CoreProfile;
 use crate::packet::{Address, AtomRun, Atoms, Context, InstructionSet, Packet, Q};
-use crate::{CoreProfile, packet};
 
 /// The result of handling an element that may contradict others.
 pub(super) type Outcome<T = ()> = Result<T, Contradiction>;
@@ -68,8 +68,11 @@ impl Decoder<'_> {
                 sink.element(offset, &Element::TraceOn(reason));
             }
             Item::TraceInfo => self.trace_info(),
-            Item::FunctionReturn | Item::Unseen(_) => {}
-            survivor => self.tell_survivor(offset, survivor, sink),
+            other => {
+                if let Some(element) = other.survivor() {
+                    sink.element(offset, &element);
+                }
+            }
         }
         Ok(item.p0())
     }
@@ -85,18 +88,6 @@ impl Decoder<'_> {
         }
         // None of these can fail.
         let _ = self.commit_item(offset, item, sink);
-    }
-
-    pub(super) fn tell_survivor(&mut self, offset: u64, item: Item, sink: &mut impl ElementSink) {
-        let element = match item {
-            Item::Event(events) => Element::Event(events),
-            Item::Timestamp(packet::Timestamp { value, cycles, .. }) => Element::Timestamp { value, cycles },
-            Item::TimestampMarker => Element::TimestampMarker,
-            Item::Cycles(cycles) => Element::Cycles(cycles),
-            Item::Instrumentation { level, value } => Element::Instrumentation { level, value },
-            _ => return,
-        };
-        sink.element(offset, &element);
     }
 
     /// Handles a Trace Info during tracing: compressed values are reset. So a wrong ID ends here.

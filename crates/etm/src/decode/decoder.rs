@@ -112,7 +112,7 @@ impl<'i> Decoder<'i> {
     /// If the registers enable an option that cannot be decoded.
     pub fn new(params: &Params, image: &'i Image, options: Options) -> Result<Self, Unsupported> {
         if params.loads_stores_p0 != 0 {
-            return Err(Unsupported { what: "loads or stores as P0 elements", field: "TRCCONFIGR.INSTP0" });
+            return Err(Unsupported);
         }
         let rules = Rules {
             waits_are_traced: params.waits_are_p0,

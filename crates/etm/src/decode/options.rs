@@ -25,16 +25,11 @@ pub struct Options {
 
 /// An error: the trace unit was configured to trace in a way that cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unsupported {
-    /// Option that was enabled.
-    pub what: &'static str,
-    /// Register field that enables it.
-    pub field: &'static str,
-}
+pub struct Unsupported;
 
 impl fmt::Display for Unsupported {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({}): not supported", self.what, self.field)
+        f.write_str("loads or stores as P0 elements (TRCCONFIGR.INSTP0): not supported")
     }
 }
 

@@ -2,7 +2,7 @@
 
 use alloc::collections::VecDeque;
 
-use tracewright_core::{Exception, Isa, Transaction};
+use tracewright_core::{Element, Exception, Isa, Transaction};
 
 use crate::packet::{Address, Atoms, Context, InstructionSet, Q, Timestamp};
 
@@ -81,16 +81,16 @@ impl Item {
         }
     }
 
-    /// Returns whether the item happened whatever became of the instructions around it.
-    pub fn survives(&self) -> bool {
-        matches!(
-            self,
-            Self::Event(_)
-                | Self::Timestamp(_)
-                | Self::TimestampMarker
-                | Self::Cycles(_)
-                | Self::Instrumentation { .. }
-        )
+    /// Returns the element of an item that happened whatever became of the instructions around it.
+    pub fn survivor(&self) -> Option<Element> {
+        Some(match *self {
+            Self::Event(events) => Element::Event(events),
+            Self::Timestamp(Timestamp { value, cycles, .. }) => Element::Timestamp { value, cycles },
+            Self::TimestampMarker => Element::TimestampMarker,
+            Self::Cycles(cycles) => Element::Cycles(cycles),
+            Self::Instrumentation { level, value } => Element::Instrumentation { level, value },
+            _ => return None,
+        })
     }
 }
 
@@ -172,7 +172,7 @@ impl Queue {
                     self.items.push_back((offset, Item::Unseen(unseen - count)));
                     count = 0;
                 }
-                item if item.survives() => kept.push_front((offset, item)),
+                item if item.survivor().is_some() => kept.push_front((offset, item)),
                 item => count -= item.p0(),
             }
         }

@@ -61,8 +61,8 @@ impl Decoder<'_> {
     pub(super) fn discard(&mut self, sink: &mut impl ElementSink) {
         self.tell_certain(sink);
         while let Some((offset, item)) = self.queue.pop() {
-            if item.survives() {
-                self.tell_survivor(offset, item, sink);
+            if let Some(element) = item.survivor() {
+                sink.element(offset, &element);
             }
         }
         self.stream.depth = 0;
@@ -73,8 +73,11 @@ impl Decoder<'_> {
     pub(super) fn discard_at_end(&mut self, sink: &mut impl ElementSink) {
         self.tell_certain(sink);
         while let Some((offset, item)) = self.queue.pop() {
+            if let Some(element) = item.survivor() {
+                sink.element(offset, &element);
+                continue;
+            }
             match item {
-                item if item.survives() => self.tell_survivor(offset, item, sink),
                 Item::Transaction(_) if self.stream.depth == 0 => {
                     // This cannot fail.
                     let _ = self.commit_item(offset, item, sink);

@@ -44,7 +44,6 @@ impl AtomQueue {
         self.count >= self.most
     }
 
-    /// Removes all atoms.
     pub(super) fn clear(&mut self) {
         (self.bits, self.count) = (0, 0);
     }

@@ -62,9 +62,7 @@ pub struct Encoder {
     /// Bytes since the last synchronisation point, and their limit.
     since_sync: u64,
     sync_every: u64,
-    /// Number of packets so far.
     packets: u64,
-    /// Current context.
     context: Context,
     isa: Isa,
     /// Context that a decoder assumes.
@@ -160,7 +158,6 @@ impl Encoder {
         self.emitter.params.profile() == CoreProfile::M
     }
 
-    /// Returns the number of packets so far.
     pub(super) fn packets(&self) -> u64 {
         self.packets
     }

@@ -7,7 +7,6 @@ impl Random {
         Self(seed)
     }
 
-    /// Returns a number below `bound`.
     pub(super) fn below(&mut self, bound: u32) -> u32 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -177,7 +177,6 @@ const fn pattern(header: u8) -> Atoms {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::string::ToString;
 
     #[test]
     fn every_atom_header_and_its_atoms_are_one_to_one() {
@@ -186,14 +185,6 @@ mod tests {
             assert_eq!(atoms.header(), Some(header), "{header:#x} {atoms}");
             assert_eq!(atoms.kind(), super::super::header::ungated_kind(header), "{header:#x} {atoms}");
         }
-    }
-
-    #[test]
-    fn atoms_print_oldest_first() {
-        assert_eq!(Atoms::of_packet(0xdc).to_string(), "NEEE");
-        assert_eq!(Atoms::of_packet(0xf9).to_string(), "ENN");
-        assert_eq!(Atoms::of_packet(0xe0).to_string(), "EEEN");
-        assert_eq!(Atoms::of_packet(0xd4).to_string(), "E".repeat(24));
     }
 
     #[test]

@@ -142,7 +142,7 @@ impl Emitter {
         let address = self.state.shortest(value, is);
         let mut out = PacketBytes::new(address_header(ADDRESS, &address));
         address_payload(&mut out, &address);
-        self.state.next(value, is);
+        self.state.push(value | is as u64);
         Ok(out)
     }
 

@@ -64,7 +64,6 @@ impl<'a> Payload<'a> {
         Ok(byte)
     }
 
-    /// Reads `N` bytes.
     #[inline]
     pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
         let array = *self.bytes.get(self.read..).and_then(|rest| rest.first_chunk()).ok_or(Stop::More)?;

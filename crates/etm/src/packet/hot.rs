@@ -22,8 +22,8 @@ pub(super) fn run<S: EtmSink>(
     state: &mut TraceState,
     sink: &mut S,
 ) -> usize {
-    let [mut h0, mut h1, mut h2] = state.packed_history();
-    let keep_upper = state.keep_upper();
+    let [mut h0, mut h1, mut h2] = state.history;
+    let keep_upper = state.keep_upper;
     let threshold = state.cycle_threshold();
     let commits = params.cycle_counts_commit;
     let end = position + bytes.len() as u64;
@@ -74,7 +74,7 @@ pub(super) fn run<S: EtmSink>(
         }
     }
     let at = bytes.len() - rest.len();
-    state.set_packed_history([h0, h1, h2]);
+    state.history = [h0, h1, h2];
     at
 }
 

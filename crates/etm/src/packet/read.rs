@@ -14,7 +14,6 @@ use InstructionSet::{Is0, Is1};
 pub(super) struct Read {
     /// Packet, or why there is none.
     pub(super) packet: Result<Packet>,
-    /// Number of bytes read.
     pub(super) len: usize,
 }
 

@@ -7,9 +7,9 @@ use super::{Address, AddressForm, Context, InstructionSet, TraceInfo};
 pub struct TraceState {
     /// Address history, newest first. Bit 0 of an entry is its instruction set: instructions are at least 2-byte
     /// aligned, so that bit is free.
-    history: [u64; 3],
+    pub(super) history: [u64; 3],
     /// Mask of the bits above 31 that a 32-bit address keeps: all, or none in AArch32.
-    keep_upper: u64,
+    pub(super) keep_upper: u64,
     timestamp: u64,
     cycle_threshold: u32,
 }
@@ -37,23 +37,9 @@ impl TraceState {
         self.cycle_threshold
     }
 
+    /// Adds an address with its instruction set in bit 0 to the history.
     #[inline]
-    pub(super) fn packed_history(&self) -> [u64; 3] {
-        self.history
-    }
-
-    #[inline]
-    pub(super) fn set_packed_history(&mut self, history: [u64; 3]) {
-        self.history = history;
-    }
-
-    #[inline]
-    pub(super) fn keep_upper(&self) -> u64 {
-        self.keep_upper
-    }
-
-    #[inline]
-    fn push(&mut self, packed: u64) {
+    pub(super) fn push(&mut self, packed: u64) {
         self.history = [packed, self.history[0], self.history[1]];
     }
 
@@ -119,12 +105,6 @@ impl TraceState {
             AddressForm::Long64
         };
         Address { value, is, form }
-    }
-
-    /// Adds an address to the history.
-    #[inline]
-    pub(super) fn next(&mut self, value: u64, is: InstructionSet) {
-        self.push(value | is as u64);
     }
 
     /// Adds an address of zero, which PE reset and transaction failure of ETE leave behind.

@@ -3,5 +3,4 @@
 mod laws;
 mod port;
 mod round_trip;
-mod sequences;
 mod spec;

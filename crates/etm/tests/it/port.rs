@@ -1,15 +1,17 @@
 //! Trace through a port: all that fits is there, and what is lost is what the port reports.
 
 use tracewright_core::port::{Backlog, Port, Rate, WhenFull};
-use tracewright_core::{Element, GapReason, MemorySpace, Security};
+use tracewright_core::{Element, GapReason, MemorySpace};
 use tracewright_etm::decode::{Decoder, Feed};
 use tracewright_etm::encode::{AtPort, Encoder, Options};
 use tracewright_etm::packet::Parser;
 use tracewright_etm::{Params, Registers, decode};
 use tracewright_flow::Instructions;
-use tracewright_image::{Builder, Bytes, Image};
+use tracewright_image::Image;
 use tracewright_testkit::program::{self, Executor, Happenings};
 use tracewright_testkit::{Reader, Rng, Run};
+
+use crate::round_trip::image;
 
 /// An execution: elements and their cycles.
 struct Case {
@@ -48,10 +50,8 @@ impl Case {
             timestamps: 20,
             markers: registers.trcidr0 & 1 << 23 != 0,
             events: 20,
-            gaps: 0,
-            overflows: 0,
             machines: 2,
-            security: Security::NonSecure,
+            ..Happenings::default()
         };
         let executed = Executor::new(&program, Rng::new(rng.next_u64()), happenings).elements(3000);
         let slow = 1 + rng.below(4);
@@ -63,13 +63,8 @@ impl Case {
             (cycle, element)
         });
         let elements = elements.collect();
-        let mut builder = Builder::default();
-        for segment in &program.segments {
-            let bytes = Bytes::new(segment.bytes.clone());
-            builder.raw("program", bytes, segment.address, MemorySpace::ANY).unwrap();
-        }
         let rate = Rate::new(1 + rng.below(8) as u32, 1 + rng.below(12) as u32).unwrap();
-        Self { image: builder.build(), registers, options, elements, rate }
+        Self { image: image(&program), registers, options, elements, rate }
     }
 
     fn through(&self, bits: u64, when_full: WhenFull) -> Passed {
@@ -118,7 +113,6 @@ impl Case {
         pieces
     }
 
-    /// Returns all instructions that ran.
     fn ran(&self) -> Vec<u64> {
         let blocks = self.elements.iter().filter_map(|(_, element)| match element {
             Element::Block(block) => Some(block),

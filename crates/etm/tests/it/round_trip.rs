@@ -9,7 +9,7 @@ use tracewright_image::{Builder, Bytes, Image};
 use tracewright_testkit::program::{self, Program};
 use tracewright_testkit::{Reader, Rng, Run, traced};
 
-fn image(program: &Program) -> Image {
+pub fn image(program: &Program) -> Image {
     let mut builder = Builder::default();
     for segment in &program.segments {
         let bytes = Bytes::new(segment.bytes.clone());

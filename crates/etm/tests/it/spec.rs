@@ -277,7 +277,7 @@ fn atoms() {
         "
         f6 f7 -> Atom F1: N | Atom F1: E
         d9 -> Atom F2: EN
-        fc -> Atom F3: NNE
+        f9 fc -> Atom F3: ENN | Atom F3: NNE
         dc dd de df -> Atom F4: NEEE | Atom F4: NNNN | Atom F4: NENE | Atom F4: ENEN
         f5 d5 d6 d7 -> Atom F5: NEEEE | Atom F5: NNNNN | Atom F5: NENEN | Atom F5: ENENE
         c0 e0 -> Atom F6: EEEE | Atom F6: EEEN

@@ -1,12 +1,10 @@
 //! Streams with syncs survive damage: after the next FSYNC, everything is right again.
 
-use crate::common;
-
-use common::{Container, Event, deframe, framed, options, pieces};
 use tracewright_frames::Format;
 use tracewright_testkit::Rng;
 
-const FSYNC: [u8; 4] = [0xff, 0xff, 0xff, 0x7f];
+use crate::common::lines::FSYNC;
+use crate::common::{Container, Event, deframe, framed, options, pieces};
 
 /// Returns the data from file offset `from` on, with offsets that count from there.
 fn data_after(events: &[Event], from: u64) -> Vec<(u8, u8, u64)> {
@@ -39,11 +37,8 @@ fn everything_is_right_again_after_the_next_fsync() {
         let clean = deframe(format, Container::Plain, [&stream[..]]).events;
         let events = deframe(format, Container::Plain, pieces(&mut rng, &damaged)).events;
         let expected = data_after(&clean, (at + removed + fsync) as u64);
-        assert_eq!(
-            data_after(&events, (at + inserted.len() + fsync) as u64),
-            expected,
-            "{options:?} at {at}"
-        );
+        let found = data_after(&events, (at + inserted.len() + fsync) as u64);
+        assert_eq!(found, expected, "{options:?} at {at}");
         tested += 1;
     }
     assert!(tested > 10_000);

@@ -1,11 +1,23 @@
 //! Collecting whole streams.
 
-use crate::common;
-
-use common::{Container, Event, FORMATS, deframe, framed, options, pieces};
-use tracewright_core::TraceId;
-use tracewright_frames::{Break, Deframer, Demux, Format, Lost, LostReason, Stream};
+use tracewright_frames::{Break, Deframer, Demux, Format, Lost, LostReason};
 use tracewright_testkit::Rng;
+
+use crate::common::{Container, Event, FORMATS, deframe, framed, options, pieces};
+
+/// Moves each byte with its file offset and OpenCSD's index to those of its source.
+fn take(demux: &mut Demux, collected: &mut [Vec<(u8, u64, u64)>]) {
+    for (id, stream) in demux.streams() {
+        let collected = &mut collected[usize::from(id.get())];
+        assert_eq!(stream.start(), collected.len() as u64);
+        let mut cursor = 0;
+        for (position, &byte) in (stream.start()..).zip(&stream.bytes) {
+            let run = stream.offsets.run_near(position, &mut cursor).expect("a known position");
+            collected.push((byte, run.offset, run.opencsd_index_of(0)));
+        }
+    }
+    demux.clear();
+}
 
 #[test]
 fn streams_have_each_sources_bytes_and_their_offsets() {
@@ -24,30 +36,14 @@ fn streams_have_each_sources_bytes_and_their_offsets() {
         let mut demux = Demux::new();
         let mut deframer = Deframer::new(format);
         let mut collected = vec![Vec::new(); 128];
-        let mut spare = Stream::default();
         for piece in pieces(&mut rng, &input) {
             deframer.feed(piece, &mut demux);
             if rng.one_in(3) {
                 continue;
             }
-            for id in (0..0x80).map(TraceId::from_low_bits) {
-                demux.swap(id, &mut spare);
-                let collected = &mut collected[usize::from(id.get())];
-                assert_eq!(spare.start(), collected.len() as u64);
-                for (position, &byte) in (spare.start()..).zip(&spare.bytes) {
-                    let offset = spare.offsets.offset_of(position).expect("a known position");
-                    let index = spare.offsets.opencsd_index_of(position).expect("a known position");
-                    collected.push((byte, offset, index));
-                }
-            }
+            take(&mut demux, &mut collected);
         }
-        for (id, stream) in demux.streams() {
-            let mut offsets = stream.offsets.clone();
-            for (position, &byte) in (stream.start()..).zip(&stream.bytes) {
-                let run = offsets.run_at(position).expect("a known position");
-                collected[usize::from(id.get())].push((byte, run.offset, run.opencsd_index_of(0)));
-            }
-        }
+        take(&mut demux, &mut collected);
         assert_eq!(collected, expected, "{options:?}");
     }
 }

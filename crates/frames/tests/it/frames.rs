@@ -1,39 +1,24 @@
 //! The rules of the frame format, one by one.
 
-use crate::common;
-
-use common::lines::{DATA, FSYNC, Out, check, data, frame};
-use common::{Container, Event, deframe, deframe_whole, pieces};
 use tracewright_frames::{Deframer, Format, FrameSink, Lost, LostReason, Run};
 use tracewright_testkit::Rng;
+
+use crate::common::lines::{DATA, FSYNC, Out, check, data, frame};
+use crate::common::{Container, Event, deframe, deframe_whole, pieces};
 
 mod id_bytes {
     use super::*;
 
     #[test]
-    fn with_a_clear_auxiliary_bit_apply_at_once() {
-        let input = [0x21, 1, 2, 3, 0x23, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 0];
-        check(
-            Format::Aligned,
-            &input,
-            &[data(0x10, [1, 2, 3]), data(0x11, [5, 6, 7, 8, 9, 10, 11, 12, 13, 14])],
-        );
-    }
-
-    #[test]
-    fn with_a_set_auxiliary_bit_apply_after_the_next_byte() {
-        let input = [0x21, 1, 2, 3, 0x23, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 0b100];
-        check(
-            Format::Aligned,
-            &input,
-            &[data(0x10, [1, 2, 3, 5]), data(0x11, [6, 7, 8, 9, 10, 11, 12, 13, 14])],
-        );
-    }
-
-    #[test]
-    fn that_repeat_the_source_change_nothing() {
-        let input = [0x21, 1, 0x21, 3, 0x21, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 0b010];
-        check(Format::Aligned, &input, &[data(0x10, [1, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14])]);
+    fn apply_at_once_or_after_the_next_byte() {
+        let (one, two) = (0x10, 0x11);
+        let clear = [0x21, 1, 2, 3, 0x23, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 0];
+        check(Format::Aligned, &clear, &[data(one, [1, 2, 3]), data(two, &clear[5..15])]);
+        let set = [0x21, 1, 2, 3, 0x23, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 0b100];
+        check(Format::Aligned, &set, &[data(one, [1, 2, 3, 5]), data(two, &set[6..15])]);
+        // An ID byte that repeats the source changes nothing.
+        let same = [0x21, 1, 0x21, 3, 0x21, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 0b010];
+        check(Format::Aligned, &same, &[data(one, [1, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14])]);
     }
 
     #[test]

@@ -1,10 +1,9 @@
 //! Real captures, compared with OpenCSD's listings.
 
-use crate::common;
-
-use common::{Container, Event, deframe};
 use tracewright_frames::Format;
 use tracewright_testkit::{captures_for, unpacked};
+
+use crate::common::{Container, Event, deframe};
 
 /// Parses `Idx:86; ID:10; [0x95 0xaf ]; I_NOT_SYNC : ...` into index, ID, bytes and packet.
 fn packet_line(line: &str) -> Option<(u64, u8, Vec<u8>, &str)> {
@@ -36,44 +35,31 @@ fn check_packets(snapshot: &str, buffer: &str) {
     for (index, id, bytes, what) in listing.lines().filter_map(packet_line) {
         let done = &mut done[usize::from(id)];
         let here = &streams[usize::from(id)][*done..][..bytes.len()];
-        assert!(here.iter().map(|(byte, _)| *byte).eq(bytes.iter().copied()), "ID {id:#x} Idx {index}");
+        assert!(
+            here.iter().map(|(byte, _)| *byte).eq(bytes.iter().copied()),
+            "{snapshot}: ID {id:#x} Idx {index}"
+        );
         // Before the first synchronisation, OpenCSD collects and numbers bytes in portions of its own.
         if !what.contains("NOT_SYNC") && !what.contains("NOTSYNC") {
-            assert_eq!(here[0].1, index, "ID {id:#x}, its byte {done}");
+            assert_eq!(here[0].1, index, "{snapshot}: ID {id:#x}, its byte {done}");
         }
         *done += bytes.len();
         packets += 1;
     }
-    assert!(packets > 0);
+    assert!(packets > 0, "{snapshot}");
     for (id, done) in (0..).zip(done).filter(|(_, done)| *done > 0) {
         // A packet that is cut by the end of the capture is not listed.
         let left = streams[id as usize].len() - done;
-        assert!(left < 32, "ID {id:#x}: {left} bytes of {done} not in the listing");
+        assert!(left < 32, "{snapshot}: ID {id:#x}: {left} bytes of {done} not in the listing");
     }
 }
 
 #[test]
-fn juno_r1_1() {
+fn packets_are_those_of_opencsd() {
     check_packets("juno_r1_1", "cstrace.bin");
-}
-
-#[test]
-fn juno_uname_002() {
     check_packets("juno-uname-002", "trace.bin");
-}
-
-#[test]
-fn juno_ret_stck() {
     check_packets("juno-ret-stck", "cstrace.bin");
-}
-
-#[test]
-fn a57_single_step() {
     check_packets("a57_single_step", "CSTMC_TRACE_FIFO.bin");
-}
-
-#[test]
-fn tc2() {
     check_packets("TC2", "cstrace.bin");
 }
 

@@ -1,10 +1,9 @@
 //! The rules of streams with syncs, one by one.
 
-use crate::common;
-
-use common::lines::{DATA, FSYNC, Out, check, data, frame};
-use common::{Container, deframe};
 use tracewright_frames::{Format, LostReason};
+
+use crate::common::lines::{DATA, FSYNC, Out, check, data, frame};
+use crate::common::{Container, deframe};
 
 #[test]
 fn what_precedes_the_first_fsync_is_lost_in_one_piece() {

@@ -103,7 +103,7 @@ fn random_programs_end_in_the_state_that_qemu_says() {
     let (from, to) = seeds.split_once('-').unwrap();
     let folder = Scratch::new("qemu");
     for seed in from.parse::<u64>().unwrap()..to.parse().unwrap() {
-        let program = riscv::generate(&mut Rng::new(seed), &riscv::Options::default());
+        let program = riscv::generate(&mut Rng::new(seed));
         let elf = folder.write(format!("{seed}.elf"), &program.elf());
         let qemu = qemu::Program::new(Guest::Riscv64, &elf, &[]);
         let theirs = qemu.run(&[]).unwrap();

@@ -97,11 +97,6 @@ pub enum AccessKind {
     Amo,
 }
 
-/// Returns whether `register` is x1 or x5, the link registers in the specification's hints for return-address stacks.
-const fn is_link(register: u8) -> bool {
-    matches!(register, 1 | 5)
-}
-
 impl Instruction {
     /// Returns what the instruction can do to the flow of execution.
     ///
@@ -147,7 +142,8 @@ impl Instruction {
         }
     }
 
-    /// Returns the E-Trace type. `taken` matters only for conditional branches.
+    /// Returns the E-Trace type. `taken` matters only for conditional branches. The link registers are x1 and x5, as in the
+    /// specification's hints for return-address stacks.
     pub const fn itype(&self, taken: bool) -> IType {
         match self.op {
             Beq | Bne | Blt | Bge | Bltu | Bgeu if taken => IType::TakenBranch,
@@ -163,7 +159,7 @@ impl Instruction {
                 (_, 0) => IType::OtherInferableJump,
                 (1, 5) | (5, 1) => IType::CoRoutineSwap,
                 (1 | 5, _) => IType::UninferableCall,
-                (_, rs1) if is_link(rs1) => IType::Return,
+                (_, 1 | 5) => IType::Return,
                 (0, _) => IType::UninferableJump,
                 _ => IType::OtherUninferableJump,
             },

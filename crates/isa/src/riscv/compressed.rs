@@ -16,7 +16,6 @@ pub(super) fn decode(xlen: Xlen, bits: u16) -> Instruction {
     Instruction { len: 2, ..found.unwrap_or(plain(Illegal)) }
 }
 
-/// A 16-bit encoding.
 #[derive(Clone, Copy)]
 struct Half(u32);
 
@@ -56,59 +55,40 @@ impl Half {
     }
 
     const fn signed_imm6(self) -> i32 {
-        signed(self.imm6(), 6)
+        signed(self.imm6() as i32, 6)
     }
 
-    /// Returns the offset of a word.
-    const fn word(self) -> i32 {
-        (self.bits(10, 3, 3) | self.bits(6, 1, 2) | self.bits(5, 1, 6)) as i32
-    }
-
-    /// Returns the offset of a doubleword.
-    const fn double(self) -> i32 {
-        (self.bits(10, 3, 3) | self.bits(5, 2, 6)) as i32
-    }
-
-    const fn word_from_sp(self) -> i32 {
-        (self.bits(12, 1, 5) | self.bits(4, 3, 2) | self.bits(2, 2, 6)) as i32
-    }
-
-    const fn double_from_sp(self) -> i32 {
-        (self.bits(12, 1, 5) | self.bits(5, 2, 3) | self.bits(2, 3, 6)) as i32
-    }
-
-    const fn word_to_sp(self) -> i32 {
-        (self.bits(9, 4, 2) | self.bits(7, 2, 6)) as i32
-    }
-
-    const fn double_to_sp(self) -> i32 {
-        (self.bits(10, 3, 3) | self.bits(7, 3, 6)) as i32
-    }
-
-    const fn jump(self) -> i32 {
-        let imm = self.bits(12, 1, 11)
-            | self.bits(11, 1, 4)
-            | self.bits(9, 2, 8)
-            | self.bits(8, 1, 10)
-            | self.bits(7, 1, 6)
-            | self.bits(6, 1, 7)
-            | self.bits(3, 3, 1)
-            | self.bits(2, 1, 5);
-        signed(imm, 12)
-    }
-
-    const fn branch(self) -> i32 {
-        let imm = self.bits(12, 1, 8)
-            | self.bits(10, 2, 3)
-            | self.bits(5, 2, 6)
-            | self.bits(3, 2, 1)
-            | self.bits(2, 1, 5);
-        signed(imm, 9)
+    /// Returns an immediate whose parts are scattered.
+    const fn imm<const N: usize>(self, parts: [Part; N]) -> i32 {
+        let (mut imm, mut n) = (0, 0);
+        while n < N {
+            let (low, width, to) = parts[n];
+            imm |= self.bits(low, width, to);
+            n += 1;
+        }
+        imm as i32
     }
 }
 
-const fn signed(value: u32, width: u32) -> i32 {
-    (value << (32 - width)) as i32 >> (32 - width)
+/// A part of an immediate: its lowest bit, how many bits it has, and where they go.
+type Part = (u32, u32, u32);
+
+// Offsets of words and doublewords: from a register, loaded from SP, stored to SP.
+const WORD: [Part; 3] = [(10, 3, 3), (6, 1, 2), (5, 1, 6)];
+const DOUBLE: [Part; 2] = [(10, 3, 3), (5, 2, 6)];
+const WORD_FROM_SP: [Part; 3] = [(12, 1, 5), (4, 3, 2), (2, 2, 6)];
+const DOUBLE_FROM_SP: [Part; 3] = [(12, 1, 5), (5, 2, 3), (2, 3, 6)];
+const WORD_TO_SP: [Part; 2] = [(9, 4, 2), (7, 2, 6)];
+const DOUBLE_TO_SP: [Part; 2] = [(10, 3, 3), (7, 3, 6)];
+// Immediates of C.ADDI4SPN, C.ADDI16SP, jumps and branches.
+const ADDI4SPN: [Part; 4] = [(11, 2, 4), (7, 4, 6), (6, 1, 2), (5, 1, 3)];
+const ADDI16SP: [Part; 5] = [(12, 1, 9), (6, 1, 4), (5, 1, 6), (3, 2, 7), (2, 1, 5)];
+const JUMP: [Part; 8] =
+    [(12, 1, 11), (11, 1, 4), (9, 2, 8), (8, 1, 10), (7, 1, 6), (6, 1, 7), (3, 3, 1), (2, 1, 5)];
+const BRANCH: [Part; 5] = [(12, 1, 8), (10, 2, 3), (5, 2, 6), (3, 2, 1), (2, 1, 5)];
+
+const fn signed(value: i32, width: u32) -> i32 {
+    value << (32 - width) >> (32 - width)
 }
 
 const fn load(op: Op, rd: u8, rs1: u8, imm: i32) -> Instruction {
@@ -128,20 +108,20 @@ fn quadrant_0(half: Half, xlen: Xlen) -> Option<Instruction> {
     let (low, high) = (half.low(), half.high());
     Some(match (half.funct3(), xlen) {
         (0b000, _) => {
-            let imm = half.bits(11, 2, 4) | half.bits(7, 4, 6) | half.bits(6, 1, 2) | half.bits(5, 1, 3);
+            let imm = half.imm(ADDI4SPN);
             if imm == 0 {
                 return None;
             }
-            load(Addi, low, SP, imm as i32)
+            load(Addi, low, SP, imm)
         }
-        (0b001, _) => load(Fld, low, high, half.double()),
-        (0b010, _) => load(Lw, low, high, half.word()),
-        (0b011, Xlen::Rv32) => load(Flw, low, high, half.word()),
-        (0b011, Xlen::Rv64) => load(Ld, low, high, half.double()),
-        (0b101, _) => store(Fsd, low, high, half.double()),
-        (0b110, _) => store(Sw, low, high, half.word()),
-        (0b111, Xlen::Rv32) => store(Fsw, low, high, half.word()),
-        (0b111, Xlen::Rv64) => store(Sd, low, high, half.double()),
+        (0b001, _) => load(Fld, low, high, half.imm(DOUBLE)),
+        (0b010, _) => load(Lw, low, high, half.imm(WORD)),
+        (0b011, Xlen::Rv32) => load(Flw, low, high, half.imm(WORD)),
+        (0b011, Xlen::Rv64) => load(Ld, low, high, half.imm(DOUBLE)),
+        (0b101, _) => store(Fsd, low, high, half.imm(DOUBLE)),
+        (0b110, _) => store(Sw, low, high, half.imm(WORD)),
+        (0b111, Xlen::Rv32) => store(Fsw, low, high, half.imm(WORD)),
+        (0b111, Xlen::Rv64) => store(Sd, low, high, half.imm(DOUBLE)),
         _ => return None,
     })
 }
@@ -151,24 +131,17 @@ fn quadrant_1(half: Half, xlen: Xlen) -> Option<Instruction> {
     let imm = half.signed_imm6();
     Some(match (half.funct3(), xlen) {
         (0b000, _) => immediate(Addi, rd, imm),
-        (0b001, Xlen::Rv32) => Instruction { rd: 1, imm: half.jump(), ..plain(Jal) },
+        (0b001, Xlen::Rv32) => Instruction { rd: 1, imm: signed(half.imm(JUMP), 12), ..plain(Jal) },
         (0b001, Xlen::Rv64) if rd != 0 => immediate(Addiw, rd, imm),
         (0b010, _) => Instruction { rd, imm, ..plain(Addi) },
         // Both instructions have the same immediate, and zero is reserved.
         (0b011, _) if imm == 0 => return None,
-        (0b011, _) if rd == SP => {
-            let imm = half.bits(12, 1, 9)
-                | half.bits(6, 1, 4)
-                | half.bits(5, 1, 6)
-                | half.bits(3, 2, 7)
-                | half.bits(2, 1, 5);
-            immediate(Addi, SP, signed(imm, 10))
-        }
+        (0b011, _) if rd == SP => immediate(Addi, SP, signed(half.imm(ADDI16SP), 10)),
         (0b011, _) => Instruction { rd, imm: imm << 12, ..plain(Lui) },
         (0b100, _) => return arithmetic(half, xlen),
-        (0b101, _) => Instruction { imm: half.jump(), ..plain(Jal) },
-        (0b110, _) => Instruction { rs1: half.high(), imm: half.branch(), ..plain(Beq) },
-        (0b111, _) => Instruction { rs1: half.high(), imm: half.branch(), ..plain(Bne) },
+        (0b101, _) => Instruction { imm: signed(half.imm(JUMP), 12), ..plain(Jal) },
+        (0b110, _) => Instruction { rs1: half.high(), imm: signed(half.imm(BRANCH), 9), ..plain(Beq) },
+        (0b111, _) => Instruction { rs1: half.high(), imm: signed(half.imm(BRANCH), 9), ..plain(Bne) },
         _ => return None,
     })
 }
@@ -201,10 +174,10 @@ fn quadrant_2(half: Half, xlen: Xlen) -> Option<Instruction> {
     let (rd, rs2) = (half.rd(), half.rs2());
     Some(match (half.funct3(), xlen) {
         (0b000, _) => return shift(Slli, rd, half, xlen),
-        (0b001, _) => load(Fld, rd, SP, half.double_from_sp()),
-        (0b010, _) if rd != 0 => load(Lw, rd, SP, half.word_from_sp()),
-        (0b011, Xlen::Rv32) => load(Flw, rd, SP, half.word_from_sp()),
-        (0b011, Xlen::Rv64) if rd != 0 => load(Ld, rd, SP, half.double_from_sp()),
+        (0b001, _) => load(Fld, rd, SP, half.imm(DOUBLE_FROM_SP)),
+        (0b010, _) if rd != 0 => load(Lw, rd, SP, half.imm(WORD_FROM_SP)),
+        (0b011, Xlen::Rv32) => load(Flw, rd, SP, half.imm(WORD_FROM_SP)),
+        (0b011, Xlen::Rv64) if rd != 0 => load(Ld, rd, SP, half.imm(DOUBLE_FROM_SP)),
         (0b100, _) => match (half.bits(12, 1, 0), rd, rs2) {
             (0, 0, 0) => return None,
             (0, rs1, 0) => Instruction { rs1, ..plain(Jalr) },
@@ -213,10 +186,10 @@ fn quadrant_2(half: Half, xlen: Xlen) -> Option<Instruction> {
             (_, rs1, 0) => Instruction { rd: 1, rs1, ..plain(Jalr) },
             (_, rd, rs2) => Instruction { rd, rs1: rd, rs2, ..plain(Add) },
         },
-        (0b101, _) => store(Fsd, rs2, SP, half.double_to_sp()),
-        (0b110, _) => store(Sw, rs2, SP, half.word_to_sp()),
-        (0b111, Xlen::Rv32) => store(Fsw, rs2, SP, half.word_to_sp()),
-        (0b111, Xlen::Rv64) => store(Sd, rs2, SP, half.double_to_sp()),
+        (0b101, _) => store(Fsd, rs2, SP, half.imm(DOUBLE_TO_SP)),
+        (0b110, _) => store(Sw, rs2, SP, half.imm(WORD_TO_SP)),
+        (0b111, Xlen::Rv32) => store(Fsw, rs2, SP, half.imm(WORD_TO_SP)),
+        (0b111, Xlen::Rv64) => store(Sd, rs2, SP, half.imm(DOUBLE_TO_SP)),
         _ => return None,
     })
 }

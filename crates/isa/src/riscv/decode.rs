@@ -64,12 +64,10 @@ pub(super) const fn plain(op: Op) -> Instruction {
     Instruction { op, len: 4, rd: 0, rs1: 0, rs2: 0, rs3: 0, mode: 0, imm: 0 }
 }
 
-/// A 32-bit encoding.
 #[derive(Clone, Copy)]
 struct Word(u32);
 
 impl Word {
-    /// Returns `width` bits from bit `low` on.
     const fn field(self, low: u32, width: u32) -> u32 {
         self.0 >> low & ((1 << width) - 1)
     }

@@ -25,11 +25,8 @@ fn check(isa: Isa, lines: &[(u64, u32, &str, Does)]) {
         let expected = Instruction { len, class: Class { flow, role, conditional }, target, target_isa };
         let mut it = ItState::default();
         assert_eq!(decode(isa, address, &bytes, &mut it), Some(expected), "{address:x}: {word:08x} {text}");
-        assert_eq!(
-            decode(isa, address, &bytes[..bytes.len() - 1], &mut it),
-            None,
-            "{word:08x} {text}, cut short"
-        );
+        let cut_short = decode(isa, address, &bytes[..bytes.len() - 1], &mut it);
+        assert_eq!(cut_short, None, "{word:08x} {text}");
     }
 }
 

@@ -24,15 +24,7 @@ impl Names for EventNames {
 
 /// Makes a random request for `steps`, which must not be empty. Most requests select a part of them.
 pub fn random(rng: &mut Rng, steps: &[Step]) -> Asked {
-    let mut asked = Asked {
-        text: String::new(),
-        when: None,
-        start: None,
-        stop: None,
-        period: None,
-        events: Vec::new(),
-        cycle_events: Vec::new(),
-    };
+    let mut asked = Asked::default();
     let last = steps.last().map_or(0, |step| step.cycle);
     for _ in 0..rng.below(4) {
         asked.events.push((rng.below(3) as u8, rng.below(steps.len() as u64)));

@@ -24,7 +24,7 @@ pub fn write_inputs(folder: &Path) -> io::Result<()> {
 }
 
 /// Makes a picture with edges and slopes (PPM).
-pub fn picture() -> Vec<u8> {
+fn picture() -> Vec<u8> {
     [format!("P6\n{WIDTH} {HEIGHT}\n255\n").into_bytes(), pixels()].concat()
 }
 
@@ -68,7 +68,7 @@ fn tiff() -> Vec<u8> {
 }
 
 /// Makes a sound: 8,000 samples per second, 16 bits, two tones and some noise, without a header.
-pub fn sound(seconds: u32) -> Vec<u8> {
+fn sound(seconds: u32) -> Vec<u8> {
     let mut noise = 1;
     let sample = |time: u32| {
         let tone = |step: u32| if (time / step).is_multiple_of(2) { 4000 } else { -4000 };

@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-pub use inputs::{picture, sound, write_inputs};
+pub use inputs::write_inputs;
 
 use crate::qemu::Guest;
 
@@ -48,8 +48,6 @@ pub struct Program {
     pub small: bool,
     /// Architecture.
     pub architecture: Architecture,
-    /// Package.
-    pub package: &'static str,
     /// Environment variables.
     environment: Vec<(&'static str, &'static str)>,
     /// Name in `/usr/bin`.
@@ -94,7 +92,7 @@ fn of_line(line: &'static str) -> Vec<Program> {
     }
     let mut words = line.split_whitespace().peekable();
     let mut next = || words.next().unwrap_or_else(|| panic!("{line}"));
-    let (set, architectures, package) = (next(), next(), next());
+    let (set, architectures, _package) = (next(), next(), next());
     assert!(matches!(set, "small" | "full"), "{line}");
     let mut environment = Vec::new();
     while let Some(variable) = words.next_if(|word| word.contains('=')) {
@@ -108,7 +106,6 @@ fn of_line(line: &'static str) -> Vec<Program> {
             .into_iter()
             .find(|of| of.name == on)
             .unwrap_or_else(|| panic!("{line}")),
-        package,
         environment: environment.clone(),
         name,
         arguments: arguments.clone(),

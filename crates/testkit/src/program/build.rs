@@ -1,3 +1,5 @@
+use std::ops::Range;
+
 use super::op::Op;
 use super::{Program, Segment};
 use crate::Rng;
@@ -111,7 +113,11 @@ impl<'a> Builder<'a> {
         self.body(0);
         self.body(0);
         self.ops.push(Op::Jump { target: 0 });
-        for number in first + 1..end {
+        self.functions(first + 1..end);
+    }
+
+    fn functions(&mut self, numbers: Range<usize>) {
+        for number in numbers {
             self.begin(number);
             self.body(0);
             self.end();
@@ -122,11 +128,7 @@ impl<'a> Builder<'a> {
         let table = self.ops.len();
         self.ops.resize(table + VECTOR_TABLE as usize, Op::Plain);
         let (first, end) = self.plan(size, true);
-        for number in first..end {
-            self.begin(number);
-            self.body(0);
-            self.end();
-        }
+        self.functions(first..end);
         for vector in VECTORS {
             self.current = Function { start: 0, leaf: false, kernel: true };
             self.limit = self.ops.len() + 20;

@@ -53,10 +53,8 @@ pub struct Executor<'a> {
     program: &'a Program,
     rng: Rng,
     happenings: Happenings,
-    /// The next instruction.
     at: u32,
     context: Context,
-    /// Return addresses of calls.
     calls: Vec<u32>,
     /// For each exception its return address, the level there, and the number of calls.
     exceptions: Vec<(u32, u8, usize)>,
@@ -252,13 +250,8 @@ impl<'a> Executor<'a> {
         say: &mut impl FnMut(Element),
     ) {
         let return_address = Some(self.program.address(back));
-        say(Element::Exception(Exception {
-            number,
-            interrupt: false,
-            value: None,
-            return_address,
-            at_target,
-        }));
+        let exception = Exception { number, interrupt: false, value: None, return_address, at_target };
+        say(Element::Exception(exception));
         self.exceptions.push((back, self.context.level, self.calls.len()));
         let lower = if self.context.level == 0 { 2 } else { 0 };
         self.at = self.program.kernel + VECTORS[vector + lower];

@@ -4,21 +4,6 @@
 //! tables; the kernel part begins with exception vectors. [`Executor`] walks through it: conditions and indirect
 //! targets are random, returns nearly always go where the call was, calls go deep but not too deep, and exceptions
 //! happen. It emits the [`Element`](tracewright_core::Element)s that a decoder of a perfect trace would return.
-//!
-//! ```
-//! use tracewright_core::Element;
-//! use tracewright_testkit::{Rng, program::{self, Executor}};
-//!
-//! let program = program::generate(&mut Rng::new(1), 2000);
-//! let mut executor = Executor::new(&program, Rng::new(2), program::Happenings::default());
-//! let mut instructions = 0;
-//! executor.run(10_000, |element| {
-//!     if let Element::Block(block) = element {
-//!         instructions += u64::from(block.count);
-//!     }
-//! });
-//! assert!(instructions >= 10_000);
-//! ```
 
 mod build;
 mod execute;
@@ -62,7 +47,6 @@ impl Program {
         self.ops.len()
     }
 
-    /// Returns the address of an instruction.
     fn address(&self, index: u32) -> u64 {
         if index < self.kernel {
             self.segments[0].address + 4 * u64::from(index)

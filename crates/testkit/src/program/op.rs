@@ -52,15 +52,11 @@ impl Op {
         }
     }
 
-    /// Encodes the instruction at number `at`.
     pub(super) fn encode(self, at: u32, rng: &mut Rng) -> u32 {
         let register = rng.below(31) as u32;
         let offset = |target: u32, bits: u32| {
             let offset = i64::from(target) - i64::from(at);
-            assert!(
-                offset >> (bits - 1) == 0 || offset >> (bits - 1) == -1,
-                "a branch of {offset} is too far"
-            );
+            assert!(matches!(offset >> (bits - 1), 0 | -1), "a branch of {offset} is too far");
             offset as u32 & ((1 << bits) - 1)
         };
         match self {

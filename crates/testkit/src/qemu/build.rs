@@ -47,12 +47,8 @@ pub fn build(test: &str, guest: Guest, name: &str, variant: Variant) -> Option<P
     let compiler = format!("{}-gcc", guest.triple());
     let libc = guest.libraries().join("lib/libc.so.6");
     if find(&compiler).is_none() || !libc.exists() {
-        let arch = guest.debian();
-        let why = format!(
-            "no {compiler} (Debian: gcc-{}, libc6-dev-{arch}-cross)",
-            guest.triple().replace('_', "-")
-        );
-        crate::skip(test, &why);
+        let (triple, arch) = (guest.triple().replace('_', "-"), guest.debian());
+        crate::skip(test, &format!("no {compiler} (Debian: gcc-{triple}, libc6-dev-{arch}-cross)"));
         return None;
     }
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../programs/qemu/{name}.c"));

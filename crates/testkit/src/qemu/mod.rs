@@ -48,12 +48,7 @@ impl<'a> Program<'a> {
 
     /// Runs it to its end. Standard error is that of the program and of QEMU.
     pub fn run(&self, stdin: &[u8]) -> io::Result<Output> {
-        self.run_with::<&str>(&[], stdin)
-    }
-
-    /// Runs it to its end, with additional options for QEMU.
-    pub fn run_with<S: Into<OsString> + Clone>(&self, options: &[S], stdin: &[u8]) -> io::Result<Output> {
-        let mut command = self.command("", options)?;
+        let mut command = self.command::<&str>("", &[])?;
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let pipe = child.stdin.take();

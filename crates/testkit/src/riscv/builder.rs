@@ -7,7 +7,6 @@ use crate::Rng;
 /// Stack pointer, which points into the program's own data.
 pub(super) const SP: u8 = 2;
 
-/// A finished function.
 #[derive(Debug)]
 pub(super) struct Function {
     pub code: Code,
@@ -42,34 +41,34 @@ impl<'a> Builder<'a> {
         Self { rng, base, count, digest, locked, functions: Vec::new(), low }
     }
 
-    /// Returns a register that may be written; sometimes x0.
-    pub fn dest(&mut self) -> u8 {
+    /// Chooses registers until one is suitable.
+    fn until(&mut self, choose: fn(&mut Self) -> u8, is_suitable: impl Fn(&Self, u8) -> bool) -> u8 {
         loop {
-            let register = self.any();
-            if self.is_free(register) {
+            let register = choose(self);
+            if is_suitable(self, register) {
                 return register;
             }
         }
+    }
+
+    /// Returns a register that may be written; sometimes x0.
+    pub fn dest(&mut self) -> u8 {
+        self.until(Self::any, Self::is_free)
     }
 
     /// Returns a register other than x0 that may be written.
     pub fn temp(&mut self) -> u8 {
-        loop {
-            let register = self.dest();
-            if register != 0 {
-                return register;
-            }
-        }
+        self.temp_but(0)
+    }
+
+    /// Returns a register other than x0 and `other` that may be written.
+    pub fn temp_but(&mut self, other: u8) -> u8 {
+        self.until(Self::dest, |_, register| register != 0 && register != other)
     }
 
     /// Returns a register of x8 to x15 that may be written.
     pub fn short_temp(&mut self) -> u8 {
-        loop {
-            let register = self.short();
-            if self.is_free(register) {
-                return register;
-            }
-        }
+        self.until(Self::short, Self::is_free)
     }
 
     /// Returns any register, to read.

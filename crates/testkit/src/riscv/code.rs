@@ -73,17 +73,12 @@ impl Code {
 
     pub fn append(&mut self, other: &Code) {
         let first = self.items.len();
-        let moved = |symbol| match symbol {
-            Symbol::Item(item) => Symbol::Item(item + first),
-            other => other,
-        };
-        self.fixups.extend(other.fixups.iter().map(|&(item, fixup)| {
-            let fixup = match fixup {
-                Fixup::Jump(symbol) => Fixup::Jump(moved(symbol)),
-                Fixup::Pair(symbol, more) => Fixup::Pair(moved(symbol), more),
-                Fixup::Absolute(symbol) => Fixup::Absolute(moved(symbol)),
-                Fixup::Address(symbol) => Fixup::Address(moved(symbol)),
-            };
+        self.fixups.extend(other.fixups.iter().map(|&(item, mut fixup)| {
+            use Fixup::{Absolute, Address, Jump, Pair};
+            let (Jump(symbol) | Pair(symbol, _) | Absolute(symbol) | Address(symbol)) = &mut fixup;
+            if let Symbol::Item(item) = symbol {
+                *item += first;
+            }
             (item + first, fixup)
         }));
         self.items.extend_from_slice(&other.items);

@@ -13,9 +13,7 @@ pub(super) struct Segment<'a> {
     pub flags: u32,
 }
 
-/// Flags: read and execute.
 pub(super) const READ_EXECUTE: u32 = 5;
-/// Flags: read and write.
 pub(super) const READ_WRITE: u32 = 6;
 
 /// Writes a static RV64GC executable.

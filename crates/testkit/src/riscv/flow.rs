@@ -108,7 +108,8 @@ impl Builder<'_> {
             cases.append(body);
         }
 
-        let (which, target) = self.two_temps();
+        let which = self.temp();
+        let target = self.temp_but(which);
         out.push("andi", asm::i(0x13, 7, which, self.any(), ways - 1));
         if self.rng.one_in(2) {
             let fixup = out.items.len();
@@ -237,10 +238,7 @@ impl Builder<'_> {
     /// Emits a jump to a function that returns to the caller of this one.
     fn tail_call(&mut self, out: &mut Code, number: usize, link: u8) {
         let symbol = Symbol::Function(number);
-        let mut target = self.temp();
-        while target == link {
-            target = self.temp();
-        }
+        let target = self.temp_but(link);
         match self.rng.below(3) {
             0 => out.push_fixed("jal", asm::j(0, 0), Fixup::Jump(symbol)),
             1 => {
@@ -254,7 +252,6 @@ impl Builder<'_> {
         }
     }
 
-    /// Emits a jump to the address in a register.
     fn jump_to(&mut self, out: &mut Code, target: u8) {
         if self.rng.one_in(2) {
             out.push("c.jr", asm::cr(8, target, 0));
@@ -263,7 +260,6 @@ impl Builder<'_> {
         }
     }
 
-    /// Emits a jump over `bytes` bytes.
     fn jump_over(&mut self, out: &mut Code, bytes: i32) {
         if fits(bytes + 2, 12) && self.rng.one_in(2) {
             out.push("c.j", asm::cj(bytes + 2));
@@ -272,7 +268,6 @@ impl Builder<'_> {
         }
     }
 
-    /// Emits a conditional branch over `bytes` bytes.
     fn branch_over(&mut self, out: &mut Code, bytes: i32) {
         if fits(bytes + 2, 9) && self.rng.one_in(3) {
             let (name, funct3) = *self.rng.pick(&[("c.beqz", 6), ("c.bnez", 7)]);
@@ -286,16 +281,6 @@ impl Builder<'_> {
         } else {
             out.push(name, asm::b(funct3, rs1, rs2, 8));
             out.push("jal", asm::j(0, bytes + 4));
-        }
-    }
-
-    fn two_temps(&mut self) -> (u8, u8) {
-        let first = self.temp();
-        loop {
-            let second = self.temp();
-            if second != first {
-                return (first, second);
-            }
         }
     }
 }

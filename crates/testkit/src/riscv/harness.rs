@@ -17,17 +17,14 @@ pub(super) const INTEGERS: i32 = -2048;
 pub(super) const FLOATS: [i32; 2] = [INTEGERS + 8 * POOL, INTEGERS + 8 * 2 * POOL];
 /// Offset of the area that the program may write.
 pub(super) const SCRATCH: i32 = INTEGERS + 8 * 3 * POOL;
-/// Size of that area.
 pub(super) const SCRATCH_LEN: i32 = 2048;
 /// Offset where the registers are stored at the end: x0 to x31, f0 to f31, `fcsr`.
 pub(super) const DUMP: i32 = SCRATCH + SCRATCH_LEN;
-/// Number of these registers.
 const REGISTERS: i32 = 65;
 /// Top of the stack, which ends at the end of the dump.
 const STACK_TOP: i32 = DUMP + 8 * (REGISTERS + 1) + STACK_LEN;
 /// Size of the stack: more than the deepest chain of calls needs.
 const STACK_LEN: i32 = 3 * 1024;
-/// Size of all data.
 pub(super) const LEN: usize = (STACK_TOP - INTEGERS) as usize;
 
 /// Returns the initial data. Bytes up to [`LEN`] are zero.

@@ -39,7 +39,7 @@ impl Builder<'_> {
 
     fn access(&mut self, out: &mut Code, pointer: u8, offset: i32) {
         if self.rng.one_in(2) {
-            let (name, opcode, funct3) = *self.rng.pick(table::LOAD);
+            let (name, opcode, funct3, _) = *self.rng.pick(&table::LOAD);
             let rd = if opcode == 0x07 { self.any() } else { self.dest() };
             out.push(name, asm::i(opcode, funct3, rd, pointer, offset));
             if opcode == 0x03 {

@@ -10,7 +10,7 @@
 //! ```
 //! use tracewright_testkit::{Rng, riscv};
 //!
-//! let program = riscv::generate(&mut Rng::new(1), &riscv::Options::default());
+//! let program = riscv::generate(&mut Rng::new(1));
 //! assert_eq!(program.elf()[..4], *b"\x7fELF");
 //! assert_eq!(program.instruction(program.entry).unwrap().mnemonic, "auipc");
 //! ```
@@ -34,20 +34,10 @@ pub use table::mnemonics;
 
 use crate::Rng;
 
-/// Size of programs.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Approximate number of instructions, without those that begin and end it.
-    pub size: usize,
-    /// Approximate maximum number of executed instructions, without those that begin and end it.
-    pub steps: u64,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { size: 1000, steps: 20_000 }
-    }
-}
+/// Approximate number of instructions of a program, without those that begin and end it.
+const SIZE: usize = 1000;
+/// Approximate maximum number of executed instructions, without those that begin and end it.
+const STEPS: u64 = 20_000;
 
 /// A program.
 #[derive(Clone, Debug)]
@@ -124,8 +114,8 @@ impl Program {
     }
 }
 
-/// Generates a random program, which is the same for the same `rng` and options forever.
-pub fn generate(rng: &mut Rng, options: &Options) -> Program {
+/// Generates a random program, which is the same for the same `rng` forever.
+pub fn generate(rng: &mut Rng) -> Program {
     // Low and high, and where addresses need 32, 33 or more bits; not always at the start of a page.
     let page = *rng.pick(&[0x1_0000, 0x40_0000, 0x7fff_e000, 0xffff_e000, 0x12_3456_7000]);
     let code_address: u64 = page + 2 * rng.below(1000);
@@ -133,14 +123,14 @@ pub fn generate(rng: &mut Rng, options: &Options) -> Program {
 
     let mut builder = Builder::new(rng, page < 0x7000_0000);
     let count = builder.between(3, 10) as usize;
-    let size = options.size / (count + 1);
+    let size = SIZE / (count + 1);
     for number in 0..count {
-        builder.function(size, (options.steps / 100) << number.min(5));
+        builder.function(size, (STEPS / 100) << number.min(5));
     }
     let mut main = Code::default();
     harness::begin(&mut builder, &mut main);
-    while main.items.len() < size + 80 || main.cost < options.steps / 4 {
-        main.append(&builder.body(size, options.steps, 0, true));
+    while main.items.len() < size + 80 || main.cost < STEPS / 4 {
+        main.append(&builder.body(size, STEPS, 0, true));
     }
     // Every function runs, whatever the branches did.
     builder.call_all(&mut main);

@@ -23,14 +23,13 @@ impl Builder<'_> {
         }
     }
 
-    /// Emits an instruction on integer registers.
     fn integer(&mut self, out: &mut Code) {
         let rd = self.dest();
         let edges = self.edges();
         let (rs1, rs2) = (self.source(out, edges), self.source(out, edges));
         match self.rng.below(8) {
             0..=3 => {
-                let (name, opcode, funct3, funct7) = *self.rng.pick(table::REGISTER);
+                let (name, opcode, funct3, funct7) = *self.rng.pick(&table::REGISTER);
                 out.push(name, asm::r(opcode, funct3, funct7, rd, rs1, rs2));
             }
             4..=5 => {
@@ -46,7 +45,7 @@ impl Builder<'_> {
                 out.push(name, asm::i(opcode, funct3, rd, rs1, fixed | amount));
             }
             6 => {
-                let (name, opcode, funct3) = *self.rng.pick(table::IMMEDIATE);
+                let (name, opcode, funct3, _) = *self.rng.pick(&table::IMMEDIATE);
                 out.push(name, asm::i(opcode, funct3, rd, rs1, self.imm12()));
             }
             _ => match self.rng.below(7) {
@@ -64,7 +63,7 @@ impl Builder<'_> {
     pub fn base_only(&mut self, out: &mut Code) {
         let (rd, rs1, rs2) = (self.dest(), self.any(), self.any());
         if self.rng.one_in(3) {
-            let (name, opcode, funct3) = *self.rng.pick(table::IMMEDIATE);
+            let (name, opcode, funct3, _) = *self.rng.pick(&table::IMMEDIATE);
             out.push(name, asm::i(opcode, funct3, rd, rs1, self.imm12()));
         } else {
             let (name, opcode, funct3, funct7) = *self.rng.pick(&table::REGISTER[..table::BASE]);
@@ -108,7 +107,6 @@ impl Builder<'_> {
         self.fold(out, short);
     }
 
-    /// Emits a floating-point instruction.
     fn float(&mut self, out: &mut Code) {
         let (names, funct7, funct3, shape) = *self.rng.pick(table::FLOAT);
         let funct3 = if funct3 == ROUNDS { self.rounding() } else { funct3 };
@@ -134,7 +132,6 @@ impl Builder<'_> {
         }
     }
 
-    /// Emits a fused multiply-add.
     fn fused(&mut self, out: &mut Code) {
         let (names, opcode) = *self.rng.pick(table::FUSED);
         let format = self.rng.below(2) as u32;

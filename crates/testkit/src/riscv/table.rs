@@ -1,73 +1,48 @@
 //! Instructions by name, grouped by what a generator must know to use them, with their fixed fields.
 
-/// `rd, rs1, rs2`: name, opcode, funct3, funct7.
-pub(super) const REGISTER: &[(&str, u32, u32, u32)] = &[
-    ("add", 0x33, 0, 0x00),
-    ("sub", 0x33, 0, 0x20),
-    ("sll", 0x33, 1, 0x00),
-    ("slt", 0x33, 2, 0x00),
-    ("sltu", 0x33, 3, 0x00),
-    ("xor", 0x33, 4, 0x00),
-    ("srl", 0x33, 5, 0x00),
-    ("sra", 0x33, 5, 0x20),
-    ("or", 0x33, 6, 0x00),
-    ("and", 0x33, 7, 0x00),
-    ("addw", 0x3b, 0, 0x00),
-    ("subw", 0x3b, 0, 0x20),
-    ("sllw", 0x3b, 1, 0x00),
-    ("srlw", 0x3b, 5, 0x00),
-    ("sraw", 0x3b, 5, 0x20),
-    // The first BASE of these may stand between lr and sc.
-    ("mul", 0x33, 0, 0x01),
-    ("mulh", 0x33, 1, 0x01),
-    ("mulhsu", 0x33, 2, 0x01),
-    ("mulhu", 0x33, 3, 0x01),
-    ("div", 0x33, 4, 0x01),
-    ("divu", 0x33, 5, 0x01),
-    ("rem", 0x33, 6, 0x01),
-    ("remu", 0x33, 7, 0x01),
-    ("mulw", 0x3b, 0, 0x01),
-    ("divw", 0x3b, 4, 0x01),
-    ("divuw", 0x3b, 5, 0x01),
-    ("remw", 0x3b, 6, 0x01),
-    ("remuw", 0x3b, 7, 0x01),
-    ("add.uw", 0x3b, 0, 0x04),
-    ("sh1add", 0x33, 2, 0x10),
-    ("sh2add", 0x33, 4, 0x10),
-    ("sh3add", 0x33, 6, 0x10),
-    ("sh1add.uw", 0x3b, 2, 0x10),
-    ("sh2add.uw", 0x3b, 4, 0x10),
-    ("sh3add.uw", 0x3b, 6, 0x10),
-    ("andn", 0x33, 7, 0x20),
-    ("orn", 0x33, 6, 0x20),
-    ("xnor", 0x33, 4, 0x20),
-    ("min", 0x33, 4, 0x05),
-    ("minu", 0x33, 5, 0x05),
-    ("max", 0x33, 6, 0x05),
-    ("maxu", 0x33, 7, 0x05),
-    ("rol", 0x33, 1, 0x30),
-    ("ror", 0x33, 5, 0x30),
-    ("rolw", 0x3b, 1, 0x30),
-    ("rorw", 0x3b, 5, 0x30),
-    ("bclr", 0x33, 1, 0x24),
-    ("bext", 0x33, 5, 0x24),
-    ("binv", 0x33, 1, 0x34),
-    ("bset", 0x33, 1, 0x14),
-];
+use std::sync::LazyLock;
+
+/// Rows of instructions: name, opcode, funct3, funct7.
+type Rows = LazyLock<Vec<(&'static str, u32, u32, u32)>>;
+
+/// Makes rows from an opcode, a funct7, and the names by funct3 (`-`: none).
+fn rows(groups: &[(u32, u32, &'static str)]) -> Vec<(&'static str, u32, u32, u32)> {
+    let row = |&(opcode, funct7, names): &(u32, u32, &'static str)| {
+        let names = (0..).zip(names.split(' ')).filter(|(_, name)| *name != "-");
+        names.map(move |(funct3, name)| (name, opcode, funct3, funct7))
+    };
+    groups.iter().flat_map(row).collect()
+}
+
+/// `rd, rs1, rs2`.
+pub(super) static REGISTER: Rows = LazyLock::new(|| {
+    rows(&[
+        // The first BASE of these may stand between lr and sc.
+        (0x33, 0x00, "add sll slt sltu xor srl or and"),
+        (0x33, 0x20, "sub - - - - sra"),
+        (0x3b, 0x00, "addw sllw - - - srlw"),
+        (0x3b, 0x20, "subw - - - - sraw"),
+        (0x33, 0x20, "- - - - xnor - orn andn"),
+        (0x33, 0x01, "mul mulh mulhsu mulhu div divu rem remu"),
+        (0x3b, 0x01, "mulw - - - divw divuw remw remuw"),
+        (0x3b, 0x04, "add.uw"),
+        (0x33, 0x10, "- - sh1add - sh2add - sh3add"),
+        (0x3b, 0x10, "- - sh1add.uw - sh2add.uw - sh3add.uw"),
+        (0x33, 0x05, "- - - - min minu max maxu"),
+        (0x33, 0x30, "- rol - - - ror"),
+        (0x3b, 0x30, "- rolw - - - rorw"),
+        (0x33, 0x24, "- bclr - - - bext"),
+        (0x33, 0x34, "- binv"),
+        (0x33, 0x14, "- bset"),
+    ])
+});
 
 /// Number of instructions at the start of [`REGISTER`] that are of the base set.
 pub(super) const BASE: usize = 15;
 
-/// `rd, rs1, imm`: name, opcode, funct3.
-pub(super) const IMMEDIATE: &[(&str, u32, u32)] = &[
-    ("addi", 0x13, 0),
-    ("slti", 0x13, 2),
-    ("sltiu", 0x13, 3),
-    ("xori", 0x13, 4),
-    ("ori", 0x13, 6),
-    ("andi", 0x13, 7),
-    ("addiw", 0x1b, 0),
-];
+/// `rd, rs1, imm`.
+pub(super) static IMMEDIATE: Rows =
+    LazyLock::new(|| rows(&[(0x13, 0, "addi - slti sltiu xori - ori andi"), (0x1b, 0, "addiw")]));
 
 /// `rd, rs1, amount`: name, opcode, funct3, the rest of the immediate, bits of the amount. No bits means one source.
 pub(super) const SHIFT: &[(&str, u32, u32, i32, u32)] = &[
@@ -97,18 +72,9 @@ pub(super) const SHIFT: &[(&str, u32, u32, i32, u32)] = &[
     ("zext.h", 0x3b, 4, 0x080, 0),
 ];
 
-/// `rd, offset(rs1)`: name, opcode, funct3. Those with opcode 0x07 load floating-point registers.
-pub(super) const LOAD: &[(&str, u32, u32)] = &[
-    ("lb", 0x03, 0),
-    ("lh", 0x03, 1),
-    ("lw", 0x03, 2),
-    ("ld", 0x03, 3),
-    ("lbu", 0x03, 4),
-    ("lhu", 0x03, 5),
-    ("lwu", 0x03, 6),
-    ("flw", 0x07, 2),
-    ("fld", 0x07, 3),
-];
+/// `rd, offset(rs1)`. Those with opcode 0x07 load floating-point registers.
+pub(super) static LOAD: Rows =
+    LazyLock::new(|| rows(&[(0x03, 0, "lb lh lw ld lbu lhu lwu"), (0x07, 0, "- - flw fld")]));
 
 /// `rs2, offset(rs1)`: name, opcode, funct3. Those with opcode 0x27 store floating-point registers.
 pub(super) const STORE: &[(&str, u32, u32)] =
@@ -213,8 +179,8 @@ const OTHERS: &str = "lui auipc jal jalr fence fence.i fence.tso ecall lr.w lr.d
 /// Iterates over all instructions of RV64IMAFDC, Zicsr, Zifencei, Zba, Zbb and Zbs, except `ebreak` and `c.ebreak`,
 /// which would end the program.
 pub fn mnemonics() -> impl Iterator<Item = &'static str> {
-    let plain = REGISTER.iter().map(|row| row.0).chain(IMMEDIATE.iter().map(|row| row.0));
-    let memory = LOAD.iter().chain(STORE).map(|row| row.0).chain(SHORT.iter().flat_map(|row| row.0));
+    let plain = REGISTER.iter().chain(&*IMMEDIATE).chain(&*LOAD).map(|row| row.0);
+    let memory = STORE.iter().map(|row| row.0).chain(SHORT.iter().flat_map(|row| row.0));
     let pairs = ATOMIC.iter().chain(FUSED).flat_map(|row| row.0);
     let few = BRANCH.iter().chain(CSR).map(|row| row.0).chain(FLOAT.iter().flat_map(|row| row.0));
     let plain = plain.chain(SHIFT.iter().map(|row| row.0));

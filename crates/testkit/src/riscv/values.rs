@@ -3,18 +3,20 @@
 use crate::Rng;
 
 const INTEGERS: &[u64] = &[
+    // Operands of special pairs: overflowing divisions, divisions by zero.
     0,
-    1,
-    2,
     u64::MAX,
-    u64::MAX - 1,
     i64::MIN as u64,
-    i64::MAX as u64,
-    i64::MIN as u64 + 1,
-    0x8000_0000,
-    0x7fff_ffff,
     0xffff_ffff_8000_0000,
+    1,
+    i64::MAX as u64,
     0xffff_ffff,
+    0x8000_0000,
+    // Others.
+    2,
+    u64::MAX - 1,
+    i64::MIN as u64 + 1,
+    0x7fff_ffff,
     0x1_0000_0000,
     0xffff_ffff_0000_0000,
     63,
@@ -28,23 +30,25 @@ const INTEGERS: &[u64] = &[
 ];
 
 const DOUBLES: &[u64] = &[
-    0x0000_0000_0000_0000, // zeros
+    // Operands of special pairs: zeros, infinities, NaNs of both kinds, one, the least number.
+    0x0000_0000_0000_0000,
     0x8000_0000_0000_0000,
-    0x3ff0_0000_0000_0000, // ones
-    0xbff0_0000_0000_0000,
-    0x7ff0_0000_0000_0000, // infinities
+    0x7ff0_0000_0000_0000,
     0xfff0_0000_0000_0000,
-    0x7ff8_0000_0000_0000, // quiet NaNs
+    0x7ff8_0000_0000_0000,
+    0x7ff0_0000_0000_0001,
+    0x3ff0_0000_0000_0000,
+    0x0000_0000_0000_0001,
+    // Others.
+    0xbff0_0000_0000_0000, // minus one, other NaNs
     0xfff8_0000_0000_0000,
     0x7ff8_dead_beef_0001,
-    0x7ff0_0000_0000_0001, // signalling NaNs
     0xfff4_0000_0000_0000,
     0x7fef_ffff_ffff_ffff, // the largest
     0xffef_ffff_ffff_ffff,
     0x0010_0000_0000_0000, // the least normal ones
     0x8010_0000_0000_0000,
     0x000f_ffff_ffff_ffff, // subnormals
-    0x0000_0000_0000_0001,
     0x8000_0000_0000_0001,
     0x3fe0_0000_0000_0000, // a half, and what rounds to it
     0xbfe0_0000_0000_0000,
@@ -75,23 +79,25 @@ const DOUBLES: &[u64] = &[
 ];
 
 const SINGLES: &[u32] = &[
+    // The same operands of special pairs.
     0x0000_0000,
     0x8000_0000,
-    0x3f80_0000,
-    0xbf80_0000,
     0x7f80_0000,
     0xff80_0000,
     0x7fc0_0000,
+    0x7f80_0001,
+    0x3f80_0000,
+    0x0000_0001,
+    // Others.
+    0xbf80_0000,
     0xffc0_0000,
     0x7fc1_2345,
-    0x7f80_0001,
     0xffa0_0000,
     0x7f7f_ffff,
     0xff7f_ffff,
     0x0080_0000,
     0x8080_0000,
     0x007f_ffff,
-    0x0000_0001,
     0x8000_0001,
     0x3f00_0000,
     0xbf00_0000,
@@ -113,25 +119,7 @@ const SINGLES: &[u32] = &[
     0x3f80_0001,
 ];
 
-/// Operands of special pairs: overflowing divisions, divisions by zero.
-const INTEGER_EDGES: [u64; EDGES] =
-    [0, u64::MAX, i64::MIN as u64, i32::MIN as u64, 1, i64::MAX as u64, 0xffff_ffff, 0x8000_0000];
-/// Operands of special pairs in double precision: zeros, infinities, NaNs of both kinds, one, the least number.
-const DOUBLE_EDGES: [u64; EDGES] = [
-    0,
-    1 << 63,
-    0x7ff0_0000_0000_0000,
-    0xfff0_0000_0000_0000,
-    0x7ff8_0000_0000_0000,
-    0x7ff0_0000_0000_0001,
-    0x3ff0_0000_0000_0000,
-    1,
-];
-/// Operands of special pairs in single precision.
-const SINGLE_EDGES: [u32; EDGES] =
-    [0, 1 << 31, 0x7f80_0000, 0xff80_0000, 0x7fc0_0000, 0x7f80_0001, 0x3f80_0000, 1];
-
-/// Number of values at the start of each pool that are the same in all programs.
+/// Number of values at the start of each list, and of each pool, that are operands of special pairs.
 pub(super) const EDGES: usize = 8;
 
 /// Upper half of a NaN-boxed single.
@@ -139,16 +127,15 @@ const BOX: u64 = 0xffff_ffff_0000_0000;
 
 /// Makes pools of integers, doubles and singles, of `len` values each, one after the other.
 pub(super) fn pools(rng: &mut Rng, len: usize) -> Vec<u64> {
-    let mut pools = INTEGER_EDGES.to_vec();
+    let mut pools = INTEGERS[..EDGES].to_vec();
     pools.resize_with(len, || integer(rng));
-    pools.extend(DOUBLE_EDGES);
+    pools.extend(&DOUBLES[..EDGES]);
     pools.resize_with(2 * len, || double(rng));
-    pools.extend(SINGLE_EDGES.map(|bits| BOX | u64::from(bits)));
+    pools.extend(SINGLES[..EDGES].iter().map(|&bits| BOX | u64::from(bits)));
     pools.resize_with(3 * len, || single(rng));
     pools
 }
 
-/// Returns any number.
 pub(super) fn any(rng: &mut Rng) -> u64 {
     match rng.below(4) {
         0..=1 => integer(rng),

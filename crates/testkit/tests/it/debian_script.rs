@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use tracewright_testkit::{Scratch, skip};
+use tracewright_testkit::{Scratch, has_programs};
 
 /// A mirror and a configuration of apt that names it.
 struct Apt {
@@ -14,8 +14,7 @@ struct Apt {
 
 impl Apt {
     fn new(test: &str) -> Option<Self> {
-        if ["apt-get", "dpkg-deb"].iter().any(|tool| Command::new(tool).arg("--version").output().is_err()) {
-            skip(test, "no apt");
+        if !has_programs(test, &["apt-get", "dpkg-deb"]) {
             return None;
         }
         let apt = Self { here: Scratch::new("debian-script") };
@@ -78,6 +77,25 @@ impl Apt {
         format!("file:{}", self.path("mirror").display())
     }
 
+    /// Fetches with each of these files as the only source. The program must be that of `suite`.
+    fn check(
+        &self,
+        architecture: &str,
+        suite: &str,
+        sources: &[(&str, String)],
+        then: impl Fn(&str, &Output),
+    ) {
+        for (name, text) in sources {
+            let path = self.path("etc").join(name);
+            fs::write(&path, text).unwrap();
+            let (output, root) = self.fetch(architecture);
+            assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+            assert_eq!(fs::read_to_string(root.join("usr/bin/hello")).unwrap(), suite, "{name}");
+            then(name, &output);
+            fs::remove_file(path).unwrap();
+        }
+    }
+
     fn fetch(&self, architecture: &str) -> (Output, PathBuf) {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/debian");
         let root = self.path("root");
@@ -114,15 +132,9 @@ fn packages_come_from_the_sources_of_apt() {
             ),
         ),
     ];
-    for (name, text) in sources {
-        let path = apt.path("etc").join(name);
-        fs::write(&path, text).unwrap();
-        let (output, root) = apt.fetch("armel");
-        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+    apt.check("armel", "bookworm", &sources, |name, output| {
         assert_eq!(String::from_utf8_lossy(&output.stdout), "hello\nlibc6\n", "{name}");
-        assert_eq!(fs::read_to_string(root.join("usr/bin/hello")).unwrap(), "bookworm", "{name}");
-        fs::remove_file(path).unwrap();
-    }
+    });
 }
 
 #[test]
@@ -136,19 +148,12 @@ fn trixie_of_the_same_mirror_where_the_release_has_not_the_architecture() {
         "Types: deb\nURIs: {uri}\nSuites: bookworm bookworm-updates\nComponents: main\nTrusted: yes\n\n\
          Types: deb\nURIs: {uri}-security\nSuites: bookworm-security\nComponents: main\nTrusted: yes\n"
     );
-    for (name, text) in
-        [("sources/a.sources", text), ("sources.list", format!("deb [trusted=yes] {uri} bookworm main\n"))]
-    {
-        let path = apt.path("etc").join(name);
-        fs::write(&path, text).unwrap();
-        let (output, root) = apt.fetch("riscv64");
-        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
-        assert_eq!(fs::read_to_string(root.join("usr/bin/hello")).unwrap(), "trixie", "{name}");
+    let line = format!("deb [trusted=yes] {uri} bookworm main\n");
+    apt.check("riscv64", "trixie", &[("sources/a.sources", text), ("sources.list", line)], |_, _| {
         // A missing package is reported.
         let (output, _) = apt.fetch("armhf");
         let told = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{told}");
         assert!(told.contains("no repository of apt's configuration has packages for armhf"), "{told}");
-        fs::remove_file(path).unwrap();
-    }
+    });
 }

@@ -15,8 +15,10 @@ fn everything_happens_and_all_is_contiguous() {
         let (start, end) = (program.address, program.address + program.bytes.len() as u64);
         // Where execution must be, if known.
         let mut next = None;
+        let mut instructions = 0;
         Walk::new(&program, Rng::new(seed ^ 0xff)).with(happenings).run(3000, &mut |event| match event {
             Event::Block(block) => {
+                instructions += block.count;
                 assert!(block.start >= start && block.end <= end && block.start < block.end, "{seed}");
                 assert!(next.is_none_or(|next| next == block.start), "seed {seed}: {next:x?} {block:x?}");
                 next = matches!(block.ended, Ended::Cut | Ended::NotTaken).then_some(block.end);
@@ -24,16 +26,15 @@ fn everything_happens_and_all_is_contiguous() {
             }
             Event::Trap(trap) => {
                 assert!(next.is_none_or(|next| next == trap.pc), "seed {seed}: {next:x?} {trap:x?}");
-                seen.insert(format!(
-                    "trap, interrupt {}, to itself {}",
-                    trap.interrupt,
-                    trap.next == trap.pc + 4
-                ));
+                let (interrupt, to_itself) = (trap.interrupt, trap.next == trap.pc + 4);
+                seen.insert(format!("trap, interrupt {interrupt}, to itself {to_itself}"));
                 next = Some(trap.next);
             }
             Event::Context { elsewhere: true, .. } => next = None,
             Event::Privilege(_) | Event::Context { .. } => {}
         });
+        // The other steps are traps.
+        assert!(instructions > 1500, "seed {seed}: {instructions}");
     }
     for (flow, role) in [
         (Flow::Direct, Role::Jump),

@@ -11,7 +11,6 @@ use tracewright_core::{Flow, Isa, Role};
 use super::differences::Log;
 use super::{ours, words};
 
-/// An encoding and what it does.
 #[derive(Clone, Copy)]
 struct Encoding {
     name: &'static str,

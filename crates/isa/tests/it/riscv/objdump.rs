@@ -1,11 +1,10 @@
 //! GNU's objdump.
 
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use tracewright_isa::riscv::{Op, Xlen, decode};
-use tracewright_testkit::skip;
+use tracewright_testkit::{Scratch, skip};
 
 use super::differences::{Case, Log};
 use super::words;
@@ -28,18 +27,16 @@ fn disassemble(xlen: Xlen, base: u64, code: &[u8]) -> Option<Vec<(u64, u32, u8, 
         Xlen::Rv32 => ("rv32", "ilp32d"),
         Xlen::Rv64 => ("rv64", "lp64d"),
     };
-    let name = format!("riscv-{}-{xlen_name}-{base:x}-{}", std::process::id(), code.len());
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    fs::create_dir_all(&folder).expect("a folder for tests");
-    fs::write(folder.join("code.bin"), code).expect("a file for tests");
-    fs::write(folder.join("code.s"), ".incbin \"code.bin\"\n").expect("a file for tests");
+    let scratch = Scratch::new("objdump");
+    scratch.write("code.bin", code);
+    scratch.write("code.s", b".incbin \"code.bin\"\n");
+    let folder = scratch.path();
     let march = format!("-march={xlen_name}imafdc_zicsr_zifencei_zihintpause_zba_zbb_zbs");
-    run(&folder, "as", &[&march, &format!("-mabi={abi}"), "-mno-relax", "code.s", "-o", "code.o"])?;
-    run(&folder, "strip", &["code.o"])?;
+    run(folder, "as", &[&march, &format!("-mabi={abi}"), "-mno-relax", "code.s", "-o", "code.o"])?;
+    run(folder, "strip", &["code.o"])?;
     let vma = format!("--adjust-vma={base:#x}");
     let listing =
-        run(&folder, "objdump", &["-D", "-z", "-j", ".text", "-M", "priv-spec=1.12", &vma, "code.o"])?;
-    fs::remove_dir_all(&folder).expect("the folder was made here");
+        run(folder, "objdump", &["-D", "-z", "-j", ".text", "-M", "priv-spec=1.12", &vma, "code.o"])?;
     Some(listing.lines().filter_map(line).collect())
 }
 

@@ -48,7 +48,6 @@ impl Program {
         program
     }
 
-    /// Encodes an instruction.
     fn bits(&self, op: usize) -> u32 {
         let Op { kind, len, register } = self.ops[op];
         let offset = |to: usize| self.addresses[to].wrapping_sub(self.addresses[op]) as i64 as i32;
@@ -81,13 +80,8 @@ impl Program {
             Kind::Ecall => 0x73,
             Kind::Ebreak if len == 2 => 0x9002,
             Kind::Ebreak => 0x0010_0073,
-            Kind::TrapReturn { is_sret } => {
-                if is_sret {
-                    0x1020_0073
-                } else {
-                    0x3020_0073
-                }
-            }
+            Kind::TrapReturn { is_sret: true } => 0x1020_0073,
+            Kind::TrapReturn { is_sret: false } => 0x3020_0073,
         }
     }
 }
@@ -107,10 +101,15 @@ impl Builder<'_> {
         *self.rng.pick(&[2, 4])
     }
 
+    /// Emits an instruction of either length.
+    fn push_any(&mut self, kind: Kind, register: u8) {
+        let len = self.len();
+        self.push(kind, len, register);
+    }
+
     fn plain(&mut self) {
         for _ in 0..self.rng.below(4) {
-            let len = self.len();
-            self.push(Kind::Plain, len, 0);
+            self.push_any(Kind::Plain, 0);
         }
     }
 
@@ -134,16 +133,10 @@ impl Builder<'_> {
                     self.call_to(to);
                 }
                 8 | 9 => self.pair(function + 1, true),
-                10 => {
-                    let (len, register) = (self.len(), 6);
-                    self.push(Kind::CallRegister, len, register);
-                }
-                11 => self.table(first),
+                10 => self.push_any(Kind::CallRegister, 6),
+                11 => self.push_any(Kind::JumpTable { first, last: first }, 6),
                 12 => self.push(Kind::Ecall, 4, 0),
-                13 => {
-                    let len = self.len();
-                    self.push(Kind::Ebreak, len, 0);
-                }
+                13 => self.push_any(Kind::Ebreak, 0),
                 14 => self.push(Kind::Swap, 4, 0),
                 _ => {
                     let at = self.ops.len();
@@ -162,20 +155,13 @@ impl Builder<'_> {
             // Only its guard leads to a guarded call, or execution could call forever without a branch.
             let allowed = |to: usize| if to > first && guards(to - 1) { to - 1 } else { to };
             let kind = match self.ops[at].kind {
-                Kind::Branch { to, guards: false } => {
-                    Kind::Branch { to: allowed(to.min(last)), guards: false }
-                }
+                Kind::Branch { to, guards: true } => Kind::Branch { to: to.min(last), guards: true },
+                Kind::Branch { to, guards } => Kind::Branch { to: allowed(to.min(last)), guards },
                 Kind::Jump { to } => Kind::Jump { to: allowed(to.min(last)) },
+                Kind::JumpTable { first, .. } => Kind::JumpTable { first, last },
                 kind => kind,
             };
             self.ops[at].kind = kind;
-        }
-        for op in &mut self.ops[first..] {
-            match &mut op.kind {
-                Kind::Branch { to, .. } => *to = (*to).min(last),
-                Kind::JumpTable { last: end, .. } => *end = last,
-                _ => {}
-            }
         }
     }
 
@@ -184,7 +170,6 @@ impl Builder<'_> {
         self.push(Kind::Call { to: function }, 4, register);
     }
 
-    /// Emits a call or a tail call by a pair.
     fn pair(&mut self, function: usize, is_call: bool) {
         let is_lui = self.reaches_lui && self.rng.one_in(2);
         let (register, link) = if is_call { (1, 1) } else { (6, 0) };
@@ -208,13 +193,7 @@ impl Builder<'_> {
     fn backwards(&mut self, first: usize) {
         let at = self.ops.len();
         let to = at - self.rng.below((at - first).min(12) as u64 + 1) as usize;
-        let len = self.len();
-        self.push(Kind::Branch { to, guards: false }, len, 0);
-    }
-
-    fn table(&mut self, first: usize) {
-        let (len, register) = (self.len(), 6);
-        self.push(Kind::JumpTable { first, last: first }, len, register);
+        self.push_any(Kind::Branch { to, guards: false }, 0);
     }
 
     /// Builds a trap handler, which may call the function `leaf`.

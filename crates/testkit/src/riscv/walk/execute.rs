@@ -49,7 +49,6 @@ struct Thread {
     context: u32,
     at: usize,
     privilege: u8,
-    /// Return addresses of calls.
     calls: Vec<usize>,
     /// Return addresses of traps, the privilege there, and the number of calls.
     traps: Vec<(usize, u8, usize)>,
@@ -155,26 +154,18 @@ impl<'p> Walk<'p> {
     /// Returns the class of the branch at `at`, whether it is taken, and its target. `follows` means that an
     /// instruction of the block came before it.
     fn branch(&mut self, at: usize, follows: bool) -> (Class, bool, usize) {
-        let class = |flow, role| Class { flow, role, conditional: false };
         let is_deep = self.thread.calls.len() >= DEEP;
-        match self.program.ops[at].kind {
+        let (flow, role, to) = match self.program.ops[at].kind {
             Kind::Branch { to, guards } => {
                 let taken = if guards && is_deep { true } else { self.rng.one_in(2) };
                 let class = Class { flow: Flow::Direct, role: Role::Jump, conditional: true };
-                (class, taken, if taken { to } else { at + 1 })
+                return (class, taken, if taken { to } else { at + 1 });
             }
-            Kind::Jump { to } => (class(Flow::Direct, Role::Jump), true, to),
-            Kind::Call { to } => {
-                self.thread.calls.push(at + 1);
-                (class(Flow::Direct, Role::Call), true, to)
-            }
+            Kind::Jump { to } => (Flow::Direct, Role::Jump, to),
+            Kind::Call { to } => (Flow::Direct, Role::Call, to),
             Kind::PairSecond { to, link } => {
                 let (flow, to) = if follows { (Flow::Pair, to) } else { (Flow::Indirect, self.function(at)) };
-                let role = if link == 1 { Role::Call } else { Role::Jump };
-                if link == 1 {
-                    self.thread.calls.push(at + 1);
-                }
-                (class(flow, role), true, to)
+                (flow, if link == 1 { Role::Call } else { Role::Jump }, to)
             }
             Kind::JumpTable { first, last } => {
                 // Eventually forward.
@@ -183,32 +174,27 @@ impl<'p> Walk<'p> {
                 } else {
                     first + self.rng.below((last - first + 1) as u64) as usize
                 };
-                (class(Flow::Indirect, Role::Jump), true, to)
+                (Flow::Indirect, Role::Jump, to)
             }
-            Kind::CallRegister => {
-                let to = self.function(at);
-                self.thread.calls.push(at + 1);
-                (class(Flow::Indirect, Role::Call), true, to)
-            }
-            Kind::Return => {
-                let to = self.return_to();
-                (class(Flow::Indirect, Role::Return), true, to)
-            }
-            Kind::Swap => {
-                let to = self.return_to();
-                self.thread.calls.push(at + 1);
-                (class(Flow::Indirect, Role::Swap), true, to)
-            }
+            Kind::CallRegister => (Flow::Indirect, Role::Call, self.function(at)),
+            Kind::Return => (Flow::Indirect, Role::Return, self.return_to()),
+            Kind::Swap => (Flow::Indirect, Role::Swap, self.return_to()),
             Kind::TrapReturn { .. } => {
                 let back = self.thread.traps.last().copied();
                 let to = back.map_or(self.program.functions[0], |(to, ..)| to);
                 if let Some((.., calls)) = back {
                     self.thread.calls.truncate(calls);
                 }
-                (class(Flow::Indirect, Role::ExceptionReturn), true, to)
+                (Flow::Indirect, Role::ExceptionReturn, to)
             }
-            Kind::Plain | Kind::PairFirst { .. } | Kind::Ecall | Kind::Ebreak => (Class::NEXT, false, at + 1),
+            Kind::Plain | Kind::PairFirst { .. } | Kind::Ecall | Kind::Ebreak => {
+                return (Class::NEXT, false, at + 1);
+            }
+        };
+        if matches!(role, Role::Call | Role::Swap) {
+            self.thread.calls.push(at + 1);
         }
+        (Class { flow, role, conditional: false }, true, to)
     }
 
     /// Returns some function; if calls are deep, or in a handler, the one that calls nothing.
@@ -222,7 +208,6 @@ impl<'p> Walk<'p> {
         *self.rng.pick(functions)
     }
 
-    /// Returns the target of a return.
     fn return_to(&mut self) -> usize {
         let base = self.thread.traps.last().map_or(0, |&(.., calls)| calls);
         let is_wrong = self.chance(self.happenings.wrong_returns);
@@ -291,7 +276,6 @@ impl<'p> Walk<'p> {
         }
     }
 
-    /// Switches to the other thread.
     fn switch(&mut self, sink: &mut impl FnMut(&Event)) {
         self.cut(sink);
         let program = self.program;

@@ -4,19 +4,6 @@
 //! coroutine swaps, jumps whose address the previous instruction determines, and trap handlers. [`Walk`] goes through them:
 //! conditions and indirect targets are random, returns nearly always go where the call was, and traps come anywhere: after a jump
 //! before its target has run, at the first instruction of a handler. It emits the [`Event`]s that a hart would report.
-//!
-//! ```
-//! use tracewright_testkit::{Rng, riscv::walk::{Event, Program, Walk}};
-//!
-//! let program = Program::generate(&mut Rng::new(1));
-//! let mut instructions = 0;
-//! Walk::new(&program, Rng::new(2)).run(10_000, &mut |event| {
-//!     if let Event::Block(block) = event {
-//!         instructions += block.count;
-//!     }
-//! });
-//! assert!(instructions >= 9_000);
-//! ```
 
 mod build;
 mod execute;
@@ -76,7 +63,6 @@ pub struct Trap {
     pub next: u64,
 }
 
-/// An instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Op {
     kind: Kind,
@@ -89,35 +75,20 @@ struct Op {
 /// Kind of instruction. Numbers are instruction numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
+    /// Continues with the next.
     Plain,
     /// A conditional branch. One that guards a call is taken when calls are deep.
-    Branch {
-        to: usize,
-        guards: bool,
-    },
+    Branch { to: usize, guards: bool },
     /// A forward jump with its link in `register` (which is no link register).
-    Jump {
-        to: usize,
-    },
+    Jump { to: usize },
     /// A call with its link in `register`.
-    Call {
-        to: usize,
-    },
+    Call { to: usize },
     /// The first half of a pair that leads to `to`: AUIPC, or LUI.
-    PairFirst {
-        to: usize,
-        is_lui: bool,
-    },
+    PairFirst { to: usize, is_lui: bool },
     /// The second half, with its link in `link`.
-    PairSecond {
-        to: usize,
-        link: u8,
-    },
+    PairSecond { to: usize, link: u8 },
     /// A jump to any instruction of its function, `first` to `last`.
-    JumpTable {
-        first: usize,
-        last: usize,
-    },
+    JumpTable { first: usize, last: usize },
     /// A call to any function.
     CallRegister,
     /// A return through `register`.
@@ -126,11 +97,10 @@ enum Kind {
     Swap,
     /// Always traps.
     Ecall,
+    /// Always traps too.
     Ebreak,
     /// Returns from a trap: MRET, or SRET.
-    TrapReturn {
-        is_sret: bool,
-    },
+    TrapReturn { is_sret: bool },
 }
 
 impl Program {
@@ -143,7 +113,6 @@ impl Program {
         self.handlers[usize::from(privilege) % self.handlers.len()]
     }
 
-    /// Returns the address after an instruction.
     fn end(&self, op: usize) -> u64 {
         self.mask(self.addresses[op].wrapping_add(self.ops[op].len.into()))
     }

@@ -4,18 +4,18 @@
 //! Many sequences are in one capture, each as a source of its own, so that its end is an end of trace.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
-use std::path::Path;
 use std::process::Command;
 
-use tracewright_core::{Element, GapReason, MemorySpace};
+use tracewright_core::{Element, GapReason, MemorySpace, TraceId};
 use tracewright_etm::decode::{Decoder, Feed, Options};
 use tracewright_etm::packet::{
     Address, AddressForm, Atoms, Context, CycleCount, Emitter, Exception, InstructionSet, Packet, Parser,
     ReturnAddress, Security, Timestamp, TraceInfo,
 };
 use tracewright_etm::{Params, Protocol, Registers};
+use tracewright_frames::Framer;
 use tracewright_image::{Bytes, Image};
+use tracewright_input::{Packing, SnapshotWriter};
 use tracewright_testkit::{Rng, Scratch, lister, without_repeated_contexts};
 
 const CODE: u64 = 0x1000;
@@ -102,68 +102,31 @@ fn ours(params: &Params, image: &Image, bytes: &[u8]) -> Vec<Element> {
     elements
 }
 
-/// Returns 16-byte frames, each of one source.
-fn framed(sources: &[(u8, Vec<u8>)]) -> Vec<u8> {
-    let mut frames = Vec::new();
-    for (id, bytes) in sources {
-        for part in bytes.chunks(14) {
-            let mut frame = [0_u8; 16];
-            frame[0] = id << 1 | 1;
-            let mut put = |at: usize, byte: u8| {
-                frame[at] = if at.is_multiple_of(2) { byte & 0xfe } else { byte };
-                frame[15] |= if at.is_multiple_of(2) { (byte & 1) << (at / 2) } else { 0 };
-            };
-            part.iter().enumerate().for_each(|(at, &byte)| put(at + 1, byte));
-            // Bytes after the last one of the source have ID 0. An ID is at an even position, and may apply from the
-            // second next byte on.
-            let len = part.len();
-            if len % 2 == 1 && len < 14 {
-                frame[len + 1] = 1;
-            } else if len < 14 {
-                frame[15] &= !(1 << (len / 2));
-                (frame[len], frame[len + 1]) = (1, part[len - 1]);
-                frame[15] |= 1 << (len / 2);
-            }
-            frames.extend(frame);
-        }
-    }
-    frames
-}
-
-/// Lists a capture with these sources. Returns the element lines of each.
+/// Lists a capture with these sources. Returns the elements of each.
 fn theirs(sources: &[(Registers, Vec<u8>)]) -> BTreeMap<u8, Result<Vec<Element>, String>> {
     let here = Scratch::new("sequences");
-    let write = |name: &str, text: &str| here.write(name, text.as_bytes());
-    let (mut devices, mut buffers, mut cores) = (String::new(), String::new(), String::new());
-    for (number, (registers, _)) in sources.iter().enumerate() {
-        let mut unit = format!("[device]\nname=ETE_{number}\nclass=trace_source\ntype=ETE\n[regs]\n");
-        registers.named().for_each(|(name, value)| writeln!(unit, "{name}={value:#x}").unwrap());
-        write(&format!("unit_{number}.ini"), &unit);
-        let core = format!(
-            "[device]\nname=cpu_{number}\nclass=core\ntype=ARM-AA64\n[regs]\nPC(size:64)=0\n\
-             [dump1]\nfile=code.bin\naddress={CODE:#x}\nlength=0x1000\n"
-        );
-        write(&format!("cpu_{number}.ini"), &core);
-        writeln!(
-            devices,
-            "device{}=cpu_{number}.ini\ndevice{}=unit_{number}.ini",
-            2 * number,
-            2 * number + 1
-        )
-        .unwrap();
-        writeln!(buffers, "ETE_{number}=ETB").unwrap();
-        writeln!(cores, "cpu_{number}=ETE_{number}").unwrap();
+    let mut writer = SnapshotWriter::create(here.path()).unwrap();
+    let (mut framer, mut frames) = (Framer::new(tracewright_frames::Options::default()), Vec::new());
+    for (of, bytes) in sources {
+        framer.push(TraceId::from_low_bits(of.trctraceidr as u8), bytes, &mut frames).unwrap();
     }
-    write(
-        "snapshot.ini",
-        &format!("[snapshot]\nversion=1.0\n[device_list]\n{devices}[trace]\nmetadata=trace.ini\n"),
-    );
-    let buffer = "[trace_buffers]\nbuffers=buffer1\n[buffer1]\nname=ETB\nfile=trace.bin\nformat=coresight\n";
-    write("trace.ini", &format!("{buffer}[source_buffers]\n{buffers}[core_trace_sources]\n{cores}"));
-    let streams: Vec<_> = sources.iter().map(|(of, bytes)| (of.trctraceidr as u8, bytes.clone())).collect();
-    here.write("trace.bin", &framed(&streams));
-    here.write("code.bin", &code());
-    let text = listed(here.path());
+    framer.flush(&mut frames);
+    let buffer = writer.buffer("ETB", Packing::CoreSight, &frames[..]).unwrap();
+    let code = writer.memory(&code()[..]).unwrap();
+    for (number, (of, _)) in sources.iter().enumerate() {
+        let registers: Vec<_> = of.named().map(|(name, value)| (name, value.into())).collect();
+        let unit = writer.source(&format!("ETE_{number}"), "ETE", &registers).unwrap();
+        let core = writer.core(&format!("cpu_{number}"), "ARM-AA64", &[]).unwrap();
+        writer.see(core, code, (0, 0x1000), CODE, MemorySpace::ANY).unwrap();
+        writer.connect(unit, buffer, Some(core)).unwrap();
+    }
+    writer.finish().unwrap();
+    let output = Command::new("trc_pkt_lister")
+        .args(["-ss_dir", here.path().to_str().unwrap(), "-decode", "-logstdout"])
+        .current_dir(here.path())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
     if !text.contains("Trace buffer done") {
         // An error of one source ends the listing of all.
         let Some((first, rest @ [_, ..])) = sources.split_first() else {
@@ -176,15 +139,6 @@ fn theirs(sources: &[(Registers, Vec<u8>)]) -> BTreeMap<u8, Result<Vec<Element>,
         return all;
     }
     sources.iter().map(|(of, _)| of.trctraceidr as u8).map(|id| (id, lister::elements(&text, id))).collect()
-}
-
-fn listed(folder: &Path) -> String {
-    let output = Command::new("trc_pkt_lister")
-        .args(["-ss_dir", folder.to_str().unwrap(), "-decode", "-logstdout"])
-        .current_dir(folder)
-        .output()
-        .unwrap();
-    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// If cycle counts are enabled, a timestamp without one has 0.
