@@ -4,7 +4,7 @@ use std::path::Path;
 use tracewright_input::{CaptureWriter, OutputFolder};
 
 use super::NAME;
-use super::run::Ran;
+use super::Ran;
 use crate::output::Error;
 
 /// Writes a capture folder, and `run.log`, what ran.

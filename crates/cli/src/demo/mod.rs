@@ -1,6 +1,7 @@
 //! `tracewright demo`: runs a program, traces it, decodes the trace and checks it against what ran.
 
 mod keep;
+#[cfg_attr(not(target_os = "linux"), path = "no_run.rs")]
 mod run;
 mod story;
 
@@ -10,12 +11,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 use tracewright::check::{Checked, Checker, Item, Told};
+use tracewright_capture::protocol::Traced;
 use tracewright_core::{Isa, MemorySpace};
 use tracewright_engine::{Consumer, Engine, Limits, Options, Range, Request, Tally};
 use tracewright_image::{Bytes, Image};
-use tracewright_input::{Capture, OutputFolder, Packing, RawSource};
+use tracewright_input::{Capture, EtraceSource, OutputFolder, Packing, RawSource};
 
-use self::run::Ran;
 use self::story::Story;
 use crate::decode::bodies::Bodies;
 use crate::decode::text::{Detail, Text};
@@ -49,6 +50,21 @@ const NAME: &str = "recursion.elf";
 const ISA: Isa = Isa::Rv64;
 /// The function that is shown.
 const SHOWN: &str = "fibonacci";
+
+/// What ran, and its trace.
+struct Ran {
+    pub instructions: u64,
+    pub system_calls: u64,
+    /// What the program printed.
+    pub printed: String,
+    /// All that was executed, as `record --log` writes it.
+    pub log: Vec<u8>,
+    pub source: EtraceSource,
+    pub trace: Vec<u8>,
+    pub traced: Traced,
+    /// Code that was executed and is not the program's: pieces with their addresses.
+    pub code: Vec<(u64, Vec<u8>)>,
+}
 
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {

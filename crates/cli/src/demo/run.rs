@@ -5,35 +5,19 @@ use std::sync::{Arc, Mutex};
 
 use tracewright_capture::Pair;
 use tracewright_capture::etrace::{Finished, Settings, Tracer, executed_code};
-use tracewright_capture::protocol::Traced;
 use tracewright_core::{Block, MemorySpace};
 use tracewright_hart::linux::{Linux, Options, Streams};
 use tracewright_hart::log::own::Writer;
 use tracewright_hart::{Hart, HartSink, Stop, Trap};
 use tracewright_image::{Bytes, Image};
-use tracewright_input::{EtraceSource, OutputFolder};
+use tracewright_input::OutputFolder;
 use tracewright_isa::riscv::Xlen;
 
-use super::{ISA, NAME, PROGRAM};
+use super::{ISA, NAME, PROGRAM, Ran};
 use crate::output::Error;
 
 /// No run of the program is longer.
 const LIMIT: u64 = 1 << 26;
-
-/// What ran, and its trace.
-pub struct Ran {
-    pub instructions: u64,
-    pub system_calls: u64,
-    /// What the program printed.
-    pub printed: String,
-    /// All that was executed, as `record --log` writes it.
-    pub log: Vec<u8>,
-    pub source: EtraceSource,
-    pub trace: Vec<u8>,
-    pub traced: Traced,
-    /// Code that was executed and is not the program's: pieces with their addresses.
-    pub code: Vec<(u64, Vec<u8>)>,
-}
 
 /// Counts, and keeps each block once.
 #[derive(Default)]

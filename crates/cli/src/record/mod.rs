@@ -6,7 +6,6 @@ mod ring;
 mod summary;
 
 use std::io::{IsTerminal, stderr};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -239,10 +238,24 @@ pub fn run(mut opts: Opts) -> Result<Outcome, Error> {
     run_with(&opts)
 }
 
+/// Whether two names are of one file: also where one is a link to the other.
+#[cfg(unix)]
+fn is_same(one: &Path, other: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let which = |path| std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+    which(one).is_some_and(|one| which(other) == Some(one))
+}
+
+/// Whether two names are of one file: hard links are not seen through.
+#[cfg(not(unix))]
+fn is_same(one: &Path, other: &Path) -> bool {
+    let which = |path| std::fs::canonicalize(path).ok();
+    which(one).is_some_and(|one| which(other) == Some(one))
+}
+
 /// Fails if `output` is the file that is read.
 fn refuse_itself(input: &Path, output: &Path) -> Result<(), Error> {
-    let which = |path| std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
-    match which(input).is_some_and(|input| which(output) == Some(input)) {
+    match is_same(input, output) {
         true => {
             Err(Error::Message(format!("{}: is the log that is read: write to another", output.display())))
         }
