@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
-use tracewright_capture::protocol::Protocol;
 use tracewright_capture::record::{
     self, Listing, LogOutput, Outputs, ReadOptions, Recording, Ring, RunOptions, program_image,
 };
@@ -178,7 +177,7 @@ enum Details {
 pub fn run(mut opts: Opts) -> Result<Outcome, Error> {
     let protocol = opts.protocol.as_deref().and_then(|name| Protocols::default().named(name));
     if opts.options.iter().any(|option| option == "help") {
-        let help = protocol.or(Protocols::default().iter().next()).map_or_else(String::new, Protocol::help);
+        let help = protocol.or(Protocols::default().iter().next()).map_or_else(String::new, |of| (of.help)());
         write("-".as_ref(), Form::Text, help.as_bytes(), false)?;
         return Ok(Outcome::Good);
     }
@@ -195,7 +194,9 @@ pub fn run(mut opts: Opts) -> Result<Outcome, Error> {
         }
         return qemu::run(&opts);
     }
-    if let Some(name) = protocol.filter(|protocol| !protocol.supports(Isa::Rv64)).map(Protocol::name) {
+    if let Some(name) =
+        protocol.filter(|protocol| !(protocol.supports)(Isa::Rv64)).map(|protocol| protocol.name)
+    {
         let message = format!("--protocol {name} is for Arm programs, which run under QEMU: add --qemu");
         return Err(Error::Message(message));
     }
