@@ -31,8 +31,11 @@ pub struct Protocol {
     /// Whether it can trace accesses to memory.
     pub has_data: bool,
     /// Makes a folder for a capture, and in it what describes the sources to come.
-    pub create: fn(&Path, &Request<'_>) -> Result<Box<dyn TraceWriter>, Error>,
+    pub create: Create,
 }
+
+/// Makes a folder for a capture.
+pub type Create = fn(&Path, &Request<'_>) -> Result<Box<dyn TraceWriter>, Error>;
 
 /// What is asked of an encoder.
 #[derive(Clone, Debug)]
