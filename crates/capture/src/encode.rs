@@ -33,6 +33,7 @@ pub struct ThreadInput<'a> {
 }
 
 /// A part of a thread's log.
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "chunks come while QEMU runs"))]
 pub(crate) enum Part<'a> {
     /// All of it. What came of that goes to the last.
     Log(&'a mut Log, u32, &'a mut Result<Option<Off>, read::Error>),

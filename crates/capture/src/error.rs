@@ -60,7 +60,7 @@ pub enum Error {
     },
     /// A port is asked for, and data trace: a port takes instruction trace only.
     PortWithData,
-    /// Something that a protocol, or this system, does not have.
+    /// Something that a protocol does not have.
     Unsupported {
         /// What does not have it.
         by: &'static str,
@@ -78,6 +78,8 @@ pub enum Error {
         /// A protocol that can.
         instead: &'static str,
     },
+    /// Programs for Linux run on Linux only.
+    LinuxOnly,
     /// QEMU or its plugin cannot be used.
     Qemu(String),
     /// No thread ran: there is nothing to trace.
@@ -197,6 +199,9 @@ impl fmt::Display for Error {
             Self::WrongProtocol { asked, isa, instead } => {
                 let (of, is) = if isa.is_arm() { ("RISC-V", "Arm") } else { ("Arm", "RISC-V") };
                 write!(f, "protocol {asked} is for {of} programs; this one is for {is}: {instead}")
+            }
+            Self::LinuxOnly => {
+                f.write_str("recording programs works on Linux only; a capture made there can be read here")
             }
             Self::Qemu(problem) => f.write_str(problem),
             Self::NothingRan => f.write_str("no thread ran: there is nothing to trace"),

@@ -1,6 +1,6 @@
 //! What making a capture asks of a protocol's encoder.
 //!
-//! A protocol is one type that implements [`Protocol`], and one line in [`Protocols`]. It makes a [`TraceWriter`] for each capture: a
+//! A protocol is one value of [`Protocol`], and one line in [`Protocols`]. It makes a [`TraceWriter`] for each capture: a
 //! folder that is being written, with a sink for the hart or for each thread.
 
 use std::fmt;
@@ -12,29 +12,30 @@ use tracewright_qemu::format::Header;
 use tracewright_qemu::read::{Definitions, Map};
 
 use crate::encode::ThreadInput;
-use crate::etm::Etm4;
-use crate::etrace::{DeltaSettings, DeltaTraced, Etrace, LogData};
+use crate::etrace::{DeltaSettings, DeltaTraced, LogData};
 use crate::record::{HartRun, LogRead};
 use crate::sink::{AnySink, DynTraceSink};
-use crate::{Error, Remark, StopFlag, port};
+use crate::{Error, Remark, StopFlag, etm, etrace, port};
 
 /// A protocol that captures can be made in.
-pub trait Protocol: Send + Sync {
-    /// Returns its name, as options and descriptions have it.
-    fn name(&self) -> &'static str;
-    /// Returns what it is, in a few words.
-    fn about(&self) -> &'static str;
+#[derive(Clone, Copy, Debug)]
+pub struct Protocol {
+    /// Its name, as options and descriptions have it.
+    pub name: &'static str,
+    /// What it is, in a few words.
+    pub about: &'static str,
     /// Returns its encoder options with their defaults and meanings, in 80 columns.
-    fn help(&self) -> String;
+    pub help: fn() -> String,
     /// Returns whether it can trace programs that begin in this instruction set.
-    fn supports(&self, isa: Isa) -> bool;
-    /// Returns whether it can trace accesses to memory.
-    fn has_data(&self) -> bool {
-        false
-    }
-    /// Makes the folder `dir` for a capture, and in it what describes the sources to come.
-    fn create(&self, dir: &Path, request: &Request<'_>) -> Result<Box<dyn TraceWriter>, Error>;
+    pub supports: fn(Isa) -> bool,
+    /// Whether it can trace accesses to memory.
+    pub has_data: bool,
+    /// Makes a folder for a capture, and in it what describes the sources to come.
+    pub create: Create,
 }
+
+/// Makes a folder for a capture.
+pub type Create = fn(&Path, &Request<'_>) -> Result<Box<dyn TraceWriter>, Error>;
 
 /// What is asked of an encoder.
 #[derive(Clone, Debug)]
@@ -169,46 +170,46 @@ impl Traced {
 
 /// The protocols that captures can be made in. The default ones are all that tracewright has.
 #[derive(Clone)]
-pub struct Protocols(Vec<&'static dyn Protocol>);
+pub struct Protocols(Vec<&'static Protocol>);
 
 impl Default for Protocols {
     fn default() -> Self {
-        Self(vec![&Etrace, &Etm4])
+        Self(vec![&etrace::PROTOCOL, &etm::PROTOCOL])
     }
 }
 
 impl fmt::Debug for Protocols {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.iter().map(Protocol::name)).finish()
+        f.debug_list().entries(self.iter().map(|protocol| protocol.name)).finish()
     }
 }
 
 impl Protocols {
     /// Adds a protocol.
-    pub fn register(&mut self, protocol: &'static dyn Protocol) {
+    pub fn register(&mut self, protocol: &'static Protocol) {
         self.0.push(protocol);
     }
 
     /// Returns all of them.
-    pub fn iter(&self) -> impl Iterator<Item = &'static dyn Protocol> {
+    pub fn iter(&self) -> impl Iterator<Item = &'static Protocol> {
         self.0.iter().copied()
     }
 
     /// Returns the protocol with this name.
-    pub fn named(&self, name: &str) -> Option<&'static dyn Protocol> {
-        self.iter().find(|protocol| protocol.name() == name)
+    pub fn named(&self, name: &str) -> Option<&'static Protocol> {
+        self.iter().find(|protocol| protocol.name == name)
     }
 
     /// Returns the protocol with this name, or the first there is, for a program that begins in this instruction set.
-    pub fn of(&self, name: Option<&str>, isa: Isa) -> Result<&'static dyn Protocol, Error> {
-        let first = self.iter().find(|protocol| protocol.supports(isa));
+    pub fn of(&self, name: Option<&str>, isa: Isa) -> Result<&'static Protocol, Error> {
+        let first = self.iter().find(|protocol| (protocol.supports)(isa));
         let Some(name) = name else {
             return first.ok_or(Error::Unsupported { by: "tracewright", what: "protocol for such programs" });
         };
         let named = self.named(name).ok_or_else(|| Error::UnknownProtocol(name.into()))?;
         match first {
-            Some(first) if !named.supports(isa) => {
-                Err(Error::WrongProtocol { asked: named.name(), isa, instead: first.name() })
+            Some(first) if !(named.supports)(isa) => {
+                Err(Error::WrongProtocol { asked: named.name, isa, instead: first.name })
             }
             _ => Ok(named),
         }
@@ -254,6 +255,6 @@ impl CaptureOptions {
     ) -> Result<Box<dyn TraceWriter>, Error> {
         let (options, port, ring) = (&self.options[..], self.port, self.ring.as_ref().map(|ring| ring.size));
         let request = Request { isa, description, input, options, port, delta, ring, stop };
-        self.protocols.of(self.protocol.as_deref(), isa)?.create(dir, &request)
+        (self.protocols.of(self.protocol.as_deref(), isa)?.create)(dir, &request)
     }
 }

@@ -1,7 +1,7 @@
 //! Sinks that hand on what they are told: to two others, or to one whose type is not known where it is called.
 
-use tracewright_core::{Block, DataAccess};
-use tracewright_hart::{Access, HartSink, Privilege, Trap};
+use tracewright_core::Block;
+use tracewright_hart::HartSink;
 
 /// A sink that makes trace of what it is told.
 pub trait TraceSink: HartSink {
@@ -22,8 +22,27 @@ pub struct Pair<A, B>(pub A, pub B);
 /// A sink behind a pointer. It asks for everything, and its target is told what that asks for.
 pub(crate) struct AnySink<'a, D: ?Sized>(pub &'a mut D);
 
-/// Makes these sinks of a list of the calls of [`HartSink`], some of which a constant asks for.
-macro_rules! calls {
+/// Gives `$make` the calls of [`HartSink`], some of which a constant asks for: it makes sinks that hand them on.
+macro_rules! hart_calls {
+    ($make:ident) => {
+        $make! {
+            block(block: &tracewright_core::Block),
+            access(access: &tracewright_hart::Access) if ACCESSES,
+            data(pc: u64, access: &tracewright_core::DataAccess) if DATA,
+            instructions(bits: &[u32]) if INSTRUCTIONS,
+            cycles(cycles: &[u64]) if CYCLES,
+            trap(trap: &tracewright_hart::Trap),
+            lost(),
+            privilege(privilege: tracewright_hart::Privilege),
+            context(context: u64),
+            checkpoint(),
+        }
+    };
+}
+
+pub(crate) use hart_calls;
+
+macro_rules! make {
     ($($call:ident($($name:ident: $type:ty),*) $(if $asked:ident)?,)*) => {
         /// A [`HartSink`] as an object. Every sink is one, and is told only what it asks for.
         #[allow(missing_docs, reason = "the methods of HartSink, which are described there")]
@@ -63,18 +82,7 @@ macro_rules! calls {
     };
 }
 
-calls! {
-    block(block: &Block),
-    access(access: &Access) if ACCESSES,
-    data(pc: u64, access: &DataAccess) if DATA,
-    instructions(bits: &[u32]) if INSTRUCTIONS,
-    cycles(cycles: &[u64]) if CYCLES,
-    trap(trap: &Trap),
-    lost(),
-    privilege(privilege: Privilege),
-    context(context: u64),
-    checkpoint(),
-}
+hart_calls!(make);
 
 /// A [`TraceSink`] as an object.
 pub trait DynTraceSink: DynSink {

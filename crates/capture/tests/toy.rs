@@ -12,39 +12,28 @@ use tracewright_capture::record::{
 use tracewright_capture::{
     CaptureOptions, Condition, DynTraceSink, Error, Protocols, Remark, StopFlag, TraceSink, encode,
 };
-use tracewright_core::{Block, Isa};
+use tracewright_core::Block;
 use tracewright_hart::linux::{Linux, Options};
 use tracewright_hart::{Hart, HartSink};
 use tracewright_image::Image;
 use tracewright_testkit::Scratch;
 
 /// A protocol that writes where each block begins, in eight bytes.
-struct Toy;
+static TOY: Protocol = Protocol {
+    name: "toy",
+    about: "where blocks begin",
+    help: || "Options of the toy: none\n".into(),
+    supports: |_| true,
+    has_data: false,
+    create,
+};
 
-impl Protocol for Toy {
-    fn name(&self) -> &'static str {
-        "toy"
+fn create(dir: &Path, request: &Request<'_>) -> Result<Box<dyn TraceWriter>, Error> {
+    if let Some(option) = request.options.first() {
+        return Err(Error::UnknownOption { name: option.clone(), protocol: "the toy" });
     }
-
-    fn about(&self) -> &'static str {
-        "where blocks begin"
-    }
-
-    fn help(&self) -> String {
-        "Options of the toy: none\n".into()
-    }
-
-    fn supports(&self, _: Isa) -> bool {
-        true
-    }
-
-    fn create(&self, dir: &Path, request: &Request<'_>) -> Result<Box<dyn TraceWriter>, Error> {
-        if let Some(option) = request.options.first() {
-            return Err(Error::UnknownOption { name: option.clone(), protocol: "the toy" });
-        }
-        fs::create_dir_all(dir).map_err(|error| Error::write(dir, error))?;
-        Ok(Box::new(ToyWriter { dir: dir.to_owned(), threads: Vec::new() }))
-    }
+    fs::create_dir_all(dir).map_err(|error| Error::write(dir, error))?;
+    Ok(Box::new(ToyWriter { dir: dir.to_owned(), threads: Vec::new() }))
 }
 
 struct ToyWriter {
@@ -100,7 +89,7 @@ fn root() -> PathBuf {
 /// A capture in a folder of its own, in the toy protocol.
 fn capture(scratch: &Scratch) -> CaptureOptions {
     let mut protocols = Protocols::default();
-    protocols.register(&Toy);
+    protocols.register(&TOY);
     let dir = scratch.path().join("capture");
     CaptureOptions { protocols, protocol: Some("toy".into()), ..CaptureOptions::new(&dir) }
 }
@@ -124,7 +113,7 @@ fn record(outputs: Outputs, capture: Option<CaptureOptions>) -> Recording {
 fn a_toy_is_recorded_and_encoded() {
     let scratch = Scratch::new("toy");
     let mut whole = capture(&scratch);
-    let protocols = whole.protocols.iter().map(Protocol::name).collect::<Vec<_>>();
+    let protocols = whole.protocols.iter().map(|protocol| protocol.name).collect::<Vec<_>>();
     assert_eq!(protocols, ["etrace", "etm4", "toy"]);
     // On the hart.
     let ran = record(Outputs::default(), Some(whole.clone()));

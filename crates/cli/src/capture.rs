@@ -76,9 +76,9 @@ pub fn remarked<T>(make: impl FnOnce(&mut Vec<Remark>) -> Result<T, Error>) -> R
 
 /// Takes the name of a protocol that captures can be made in.
 pub fn protocols(needs_qemu: &str) -> PossibleValuesParser {
-    let value = |protocol: &'static dyn tracewright_capture::protocol::Protocol| {
-        let needs = if protocol.supports(Isa::Rv64) { "" } else { needs_qemu };
-        PossibleValue::new(protocol.name()).help(format!("{}{needs}", protocol.about()))
+    let value = |protocol: &'static tracewright_capture::protocol::Protocol| {
+        let needs = if (protocol.supports)(Isa::Rv64) { "" } else { needs_qemu };
+        PossibleValue::new(protocol.name).help(format!("{}{needs}", protocol.about))
     };
     PossibleValuesParser::new(Protocols::default().iter().map(value))
 }

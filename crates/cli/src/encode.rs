@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use tracewright_capture::encode::{self, EncodedInput};
-use tracewright_capture::protocol::{Protocol, Traced};
+use tracewright_capture::protocol::Traced;
 use tracewright_capture::record::{Outputs, ReadOptions, read};
 use tracewright_capture::{CaptureOptions, Protocols, Remark};
 use tracewright_core::Isa;
@@ -90,7 +90,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     if opts.options.iter().any(|option| option == "help") {
         let is_asked = |name: &str| opts.protocol.as_deref().is_none_or(|asked| asked == name);
         let help: Vec<_> =
-            Protocols::default().iter().filter(|of| is_asked(of.name())).map(Protocol::help).collect();
+            Protocols::default().iter().filter(|of| is_asked(of.name)).map(|of| (of.help)()).collect();
         write("-".as_ref(), Form::Text, help.join("\n").as_bytes(), false)?;
         return Ok(Outcome::Good);
     }

@@ -18,4 +18,4 @@ mod tests;
 use folder::Folder;
 pub use settings::Settings;
 use tracer::Tracer;
-pub use writer::Etm4;
+pub use writer::PROTOCOL;

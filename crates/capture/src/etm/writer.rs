@@ -11,41 +11,29 @@ use crate::sink::{DynTraceSink, TraceSink as _};
 use crate::{Error, Remark, retirement};
 
 /// Arm's ETMv4.
-#[derive(Clone, Copy, Debug)]
-pub struct Etm4;
+pub static PROTOCOL: Protocol = Protocol {
+    name: "etm4",
+    about: "Arm's ETMv4",
+    help: Settings::help,
+    supports: Isa::is_arm,
+    has_data: false,
+    create,
+};
 
 /// What it is called in messages.
 const NAME: &str = "ETMv4";
 
-impl Protocol for Etm4 {
-    fn name(&self) -> &'static str {
-        "etm4"
+fn create(dir: &Path, request: &Request<'_>) -> Result<Box<dyn TraceWriter>, Error> {
+    let Request { isa, description, input, options, port, delta, ring, .. } = *request;
+    let given = [("delta trace", delta.is_some()), ("ring", ring.is_some())];
+    let given = given.iter().find(|(_, given)| *given).map(|(what, _)| *what);
+    let hart = (!matches!(input, InputKind::Threads(_))).then_some("trace of a hart");
+    if let Some(what) = given.or(hart) {
+        return Err(Error::Unsupported { by: NAME, what });
     }
-
-    fn about(&self) -> &'static str {
-        "Arm's ETMv4"
-    }
-
-    fn help(&self) -> String {
-        Settings::help()
-    }
-
-    fn supports(&self, isa: Isa) -> bool {
-        isa.is_arm()
-    }
-
-    fn create(&self, dir: &Path, request: &Request<'_>) -> Result<Box<dyn TraceWriter>, Error> {
-        let Request { isa, description, input, options, port, delta, ring, .. } = *request;
-        let given = [("delta trace", delta.is_some()), ("ring", ring.is_some())];
-        let given = given.iter().find(|(_, given)| *given).map(|(what, _)| *what);
-        let hart = (!matches!(input, InputKind::Threads(_))).then_some("trace of a hart");
-        if let Some(what) = given.or(hart) {
-            return Err(Error::Unsupported { by: NAME, what });
-        }
-        let settings = Settings::new(isa).with(options)?.with_port(port);
-        let folder = Folder::create(dir, &settings, description)?;
-        Ok(Box::new(Writer { folder, tracers: Vec::new() }))
-    }
+    let settings = Settings::new(isa).with(options)?.with_port(port);
+    let folder = Folder::create(dir, &settings, description)?;
+    Ok(Box::new(Writer { folder, tracers: Vec::new() }))
 }
 
 /// A capture that is being written.

@@ -1,6 +1,6 @@
 //! E-Trace captures, made out of what harts and threads execute.
 //!
-//! [`Etrace`] makes capture folders. A [`Tracer`] alone takes what a hart executes, as a [`HartSink`](tracewright_hart::HartSink), and writes the trace
+//! [`PROTOCOL`] makes capture folders. A [`Tracer`] alone takes what a hart executes, as a [`HartSink`](tracewright_hart::HartSink), and writes the trace
 //! to anything. [`Settings`] has every parameter and option of the encoder by its name.
 
 mod accesses;
@@ -28,4 +28,4 @@ pub use settings::Settings;
 use tracer::{Asking, WithData, WithoutCode};
 pub use tracer::{Finished, Tracer};
 pub use tracewright_qemu::format::LogData;
-pub use writer::Etrace;
+pub use writer::PROTOCOL;

@@ -149,7 +149,13 @@ impl Case {
 
 /// Draws half of the options by lot, and what each is.
 pub(super) fn options(rng: &mut Rng, choices: &[&[&str]]) -> Vec<String> {
-    choices.iter().filter_map(|choice| rng.one_in(2).then(|| (*rng.pick(choice)).into())).collect()
+    let mut options = Vec::new();
+    for choice in choices {
+        if rng.one_in(2) {
+            options.push((*rng.pick(choice)).into());
+        }
+    }
+    options
 }
 
 /// Draws by lot what happens besides the program, and sets how changes of context are told then.

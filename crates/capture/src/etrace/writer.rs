@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use tracewright_core::Isa;
 use tracewright_etrace::encode::{Resync, ResyncMode};
 use tracewright_input::ImageFile;
 
@@ -15,50 +14,34 @@ use crate::sink::{AnySink, DynTraceSink};
 use crate::{Error, Remark, port, retirement};
 
 /// RISC-V E-Trace.
-#[derive(Clone, Copy, Debug)]
-pub struct Etrace;
+pub static PROTOCOL: Protocol = Protocol {
+    name: "etrace",
+    about: "RISC-V E-Trace",
+    help: Settings::help,
+    supports: |isa| !isa.is_arm(),
+    has_data: true,
+    create,
+};
 
-impl Protocol for Etrace {
-    fn name(&self) -> &'static str {
-        "etrace"
-    }
-
-    fn about(&self) -> &'static str {
-        "RISC-V E-Trace"
-    }
-
-    fn help(&self) -> String {
-        Settings::help()
-    }
-
-    fn supports(&self, isa: Isa) -> bool {
-        !isa.is_arm()
-    }
-
-    fn has_data(&self) -> bool {
-        true
-    }
-
-    fn create(&self, dir: &Path, request: &Request<'_>) -> Result<Box<dyn TraceWriter>, Error> {
-        let Request { isa, description, input, options, port, delta, ring, stop } = *request;
-        let settings = match input {
-            InputKind::Threads(data) => Settings::of_log(data, options)?,
-            InputKind::Hart | InputKind::Log => {
-                let mut settings = Settings::new(isa);
-                settings.ring = ring;
-                if let Some(ring) = ring {
-                    settings.resync = resync(ring, delta.is_some());
-                }
-                settings.with_delta(delta).with(options)?
+fn create(dir: &Path, request: &Request<'_>) -> Result<Box<dyn TraceWriter>, Error> {
+    let Request { isa, description, input, options, port, delta, ring, stop } = *request;
+    let settings = match input {
+        InputKind::Threads(data) => Settings::of_log(data, options)?,
+        InputKind::Hart | InputKind::Log => {
+            let mut settings = Settings::new(isa);
+            settings.ring = ring;
+            if let Some(ring) = ring {
+                settings.resync = resync(ring, delta.is_some());
             }
-        };
-        let settings = settings.with_port(port)?;
-        if input == InputKind::Log {
-            settings.refuse_data()?;
+            settings.with_delta(delta).with(options)?
         }
-        let folder = Folder::create(dir, &settings, description, stop)?;
-        Ok(Box::new(Writer { folder, settings, input, dir: dir.to_owned(), threads: Vec::new() }))
+    };
+    let settings = settings.with_port(port)?;
+    if input == InputKind::Log {
+        settings.refuse_data()?;
     }
+    let folder = Folder::create(dir, &settings, description, stop)?;
+    Ok(Box::new(Writer { folder, settings, input, dir: dir.to_owned(), threads: Vec::new() }))
 }
 
 /// Returns when the encoder has to synchronise, so that a ring always holds some places to start from; with delta trace, so that both

@@ -1,25 +1,11 @@
 //! Recording any Linux program for Arm or RISC-V, run by QEMU, and traced while it runs.
 //!
-//! [`Recorder::new`] finds the program, QEMU and the plugin, and makes the capture; [`Recorder::run`] runs the program.
+//! [`Recorder::new`] finds the program, QEMU and the plugin, and makes the capture; [`Recorder::run`] runs the program. Elsewhere than on
+//! Linux, the first fails.
 
-#[cfg(unix)]
-mod capture;
-#[cfg(unix)]
-mod command;
-#[cfg(unix)]
-mod keep;
-#[cfg(unix)]
-mod process;
-#[cfg(unix)]
-mod program;
-#[cfg(unix)]
-mod recorder;
-#[cfg(unix)]
-mod session;
-#[cfg(unix)]
+#[cfg_attr(not(target_os = "linux"), path = "elsewhere.rs")]
+mod linux;
 mod status;
-#[cfg(unix)]
-mod tools;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -28,12 +14,8 @@ use std::sync::atomic::AtomicU64;
 
 use tracewright_qemu::format::{Header, Off};
 
-#[cfg(unix)]
-pub use self::recorder::Recorder;
-#[cfg(unix)]
-pub use self::session::Interrupter;
-#[cfg(unix)]
-pub use self::status::{as_code, describe, signal_name};
+pub use self::linux::{Interrupter, Recorder};
+pub use self::status::{as_code, describe, signal, signal_name};
 use crate::encode::Tally;
 use crate::etrace::LogData;
 use crate::protocol::Traced;
@@ -134,16 +116,4 @@ pub struct RecordedThread {
     pub instructions: u64,
     /// Why its recording ended; `None` if it was cut before.
     pub off: Option<Off>,
-}
-
-/// A recording that cannot be: QEMU is run on Unix only.
-#[cfg(not(unix))]
-pub struct Recorder(std::convert::Infallible);
-
-#[cfg(not(unix))]
-impl Recorder {
-    /// Fails: QEMU's user-mode emulation runs on Linux only.
-    pub fn new(_: QemuOptions, _: &mut Vec<Remark>) -> Result<Self, Error> {
-        Err(Error::Unsupported { by: "this system", what: "QEMU that runs programs of Linux" })
-    }
 }

@@ -1,6 +1,5 @@
 //! How a program ended, as people say it.
 
-use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
 /// Names of Linux's signals, from 1 on.
@@ -10,6 +9,18 @@ const SIGNALS: [&str; 31] = [
     "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
 ];
 
+/// Returns the signal that ended a program, if one did.
+#[cfg(unix)]
+pub fn signal(status: ExitStatus) -> Option<i32> {
+    std::os::unix::process::ExitStatusExt::signal(&status)
+}
+
+/// Returns nothing: this system has no signals.
+#[cfg(not(unix))]
+pub fn signal(_: ExitStatus) -> Option<i32> {
+    None
+}
+
 /// Returns a signal's name: `SIGSEGV`.
 pub fn signal_name(signal: i32) -> String {
     let name = usize::try_from(signal).ok().and_then(|signal| SIGNALS.get(signal.checked_sub(1)?));
@@ -18,7 +29,7 @@ pub fn signal_name(signal: i32) -> String {
 
 /// Returns how a program ended, in words: `exit status 0`, `killed by SIGSEGV`.
 pub fn describe(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
+    match (status.code(), signal(status)) {
         (Some(code), _) => format!("exit status {code}"),
         (None, Some(signal)) => format!("killed by {}", signal_name(signal)),
         (None, None) => "ended".into(),
@@ -27,12 +38,14 @@ pub fn describe(status: ExitStatus) -> String {
 
 /// Returns the status that says the same of this process, as shells have it.
 pub fn as_code(status: ExitStatus) -> u8 {
-    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    let code = status.code().or_else(|| signal(status).map(|signal| 128 + signal));
     code.map_or(1, |code| code as u8)
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
+    use std::os::unix::process::ExitStatusExt;
+
     use super::*;
 
     #[test]

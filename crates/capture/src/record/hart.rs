@@ -3,17 +3,22 @@
 use std::fs::File;
 use std::path::Path;
 
+use tracewright_core::MemorySpace;
 use tracewright_core::control::Plan;
 use tracewright_hart::bare::{self, Bare};
-use tracewright_hart::linux::{self, Linux, Streams};
+#[cfg(target_os = "linux")]
+use tracewright_hart::linux::{self, Linux};
 use tracewright_hart::log::own::Writer;
 use tracewright_hart::timing::{Model, Stats, Timed};
 use tracewright_hart::{Core, Hart, Machine, Stop};
-use tracewright_image::Image;
-use tracewright_input::file::read_plain;
+use tracewright_image::{Bytes, Image};
+use tracewright_input::ImageFile;
+use tracewright_input::file::{self, read_plain};
 use tracewright_isa::riscv::Xlen;
 
 use super::keep::{Keep, Kept, LogOutput, Outputs};
+#[cfg(target_os = "linux")]
+use super::places;
 use super::ring::{Ring, Ringed};
 use super::watch::Watch;
 use crate::control::{ControlRequest, Qualified};
@@ -24,10 +29,22 @@ use crate::{CaptureOptions, Error, Pair, Remark};
 /// A machine with its program.
 #[derive(Debug)]
 pub enum Loaded {
-    /// Linux, as a program in user mode sees it.
+    /// Linux, as a program in user mode sees it. It needs Linux beneath it.
+    #[cfg(target_os = "linux")]
     Linux(Box<Hart<Linux>>),
     /// A machine without an operating system.
     Bare(Box<Hart<Bare>>),
+}
+
+/// Does the same on the hart of either machine.
+macro_rules! on_hart {
+    ($loaded:expr, $hart:ident => $what:expr) => {
+        match $loaded {
+            #[cfg(target_os = "linux")]
+            Loaded::Linux($hart) => $what,
+            Loaded::Bare($hart) => $what,
+        }
+    };
 }
 
 /// No program comes near this size.
@@ -49,18 +66,62 @@ impl Loaded {
                 .map_err(|error| failed(error.to_string()))?;
             return Ok(Self::Bare(Box::new(Hart::new(core, machine))));
         }
-        let arguments = arguments.iter().map(Into::into).collect();
-        let options = linux::Options { arguments, streams: Streams::inherit(), ..linux::Options::default() };
-        let (core, machine) = Linux::load(program, options).map_err(|error| failed(error.to_string()))?;
-        Ok(Self::Linux(Box::new(Hart::new(core, machine))))
+        #[cfg(not(target_os = "linux"))]
+        return Err(Error::LinuxOnly);
+        #[cfg(target_os = "linux")]
+        {
+            let arguments = arguments.iter().map(Into::into).collect();
+            let streams = linux::Streams::inherit();
+            let options = linux::Options { arguments, streams, ..linux::Options::default() };
+            let (core, machine) = Linux::load(program, options).map_err(|error| failed(error.to_string()))?;
+            Ok(Self::Linux(Box::new(Hart::new(core, machine))))
+        }
     }
 
     pub(super) fn core(&mut self) -> &mut Core {
+        on_hart!(self, hart => &mut hart.core)
+    }
+
+    /// Ends the run when `stop` is set.
+    pub(super) fn stop_when(&mut self, stop: StopFlag) {
+        on_hart!(self, hart => hart.stop_when(stop));
+    }
+
+    /// Returns the program's files, which are mapped by now.
+    pub(super) fn files(&self, program: &Path) -> Vec<ImageFile> {
         match self {
-            Self::Linux(hart) => &mut hart.core,
-            Self::Bare(hart) => &mut hart.core,
+            #[cfg(target_os = "linux")]
+            Self::Linux(hart) => places::programs(&hart.machine.mapped()),
+            Self::Bare(_) => vec![ImageFile { path: program.to_owned(), at: None }],
         }
     }
+
+    /// Returns the symbols of these files.
+    pub(super) fn image(&self, program: &Path) -> Image {
+        match self {
+            #[cfg(target_os = "linux")]
+            Self::Linux(hart) => places::linux(&hart.machine.mapped()),
+            Self::Bare(_) => program_image(program),
+        }
+    }
+
+    /// Returns what the machine has to say.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        match self {
+            #[cfg(target_os = "linux")]
+            Self::Linux(hart) => hart.machine.warnings().to_vec(),
+            Self::Bare(hart) => hart.machine.warnings(),
+        }
+    }
+}
+
+/// Returns the image of a program's file, for its symbols. A file that cannot be read has none.
+pub fn program_image(path: &Path) -> Image {
+    let mut builder = Image::builder();
+    if let Ok(bytes) = read_plain(path, file::MAX_PROGRAM) {
+        let _ = builder.elf(&path.display().to_string(), Bytes::new(bytes), None, MemorySpace::ANY);
+    }
+    builder.build()
 }
 
 /// What is traced, of a program that is known.
@@ -123,10 +184,7 @@ pub(super) struct Ran<'a> {
 impl HartRun<'_> {
     /// Runs the program, and gives what it executes to `sink`. Has to be called once.
     pub fn run<S: TraceSink>(&mut self, sink: &mut S) {
-        self.ran = match &mut self.loaded {
-            Loaded::Linux(hart) => self.parts.run(hart, self.limit, sink),
-            Loaded::Bare(hart) => self.parts.run(hart, self.limit, sink),
-        };
+        self.ran = on_hart!(&mut self.loaded, hart => self.parts.run(hart, self.limit, sink));
     }
 }
 

@@ -6,13 +6,12 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use tracewright_core::Block;
 use tracewright_hart::log::own::Writer;
-use tracewright_hart::{Access, HartSink, Privilege, Retired, Retirements, Trap, cause};
+use tracewright_hart::{Access, HartSink, Retired, Retirements, Trap, cause};
 use tracewright_isa::riscv::{AccessKind, Xlen, decode};
 
 use crate::Error;
-use crate::sink::DynSink;
+use crate::sink::{DynSink, hart_calls};
 use crate::stop::{Ending, StopFlag, ending};
 
 /// Files that are written while a program runs, or a log is read.
@@ -180,43 +179,19 @@ fn line(out: &mut impl Write, retired: &Retired, xlen: Xlen) -> io::Result<()> {
     }
 }
 
-impl HartSink for Keep {
-    const ACCESSES: bool = true;
-    const INSTRUCTIONS: bool = true;
-    const CYCLES: bool = true;
+macro_rules! to_each {
+    ($($call:ident($($name:ident: $type:ty),*) $(if $asked:ident)?,)*) => {
+        impl HartSink for Keep {
+            $($(const $asked: bool = true;)?)*
 
-    fn block(&mut self, block: &Block) {
-        self.each(|sink| sink.block(block));
-    }
-
-    fn access(&mut self, access: &Access) {
-        self.each(|sink| sink.access(access));
-    }
-
-    fn instructions(&mut self, bits: &[u32]) {
-        self.each(|sink| sink.instructions(bits));
-    }
-
-    fn cycles(&mut self, cycles: &[u64]) {
-        self.each(|sink| sink.cycles(cycles));
-    }
-
-    fn trap(&mut self, trap: &Trap) {
-        self.each(|sink| sink.trap(trap));
-    }
-
-    fn privilege(&mut self, privilege: Privilege) {
-        self.each(|sink| sink.privilege(privilege));
-    }
-
-    fn context(&mut self, context: u64) {
-        self.each(|sink| sink.context(context));
-    }
-
-    fn lost(&mut self) {
-        self.each(|sink| sink.lost());
-    }
+            $(fn $call(&mut self, $($name: $type),*) {
+                self.each(|sink| sink.$call($($name),*));
+            })*
+        }
+    };
 }
+
+hart_calls!(to_each);
 
 impl Keep {
     fn each(&mut self, mut tell: impl FnMut(&mut dyn DynSink)) {

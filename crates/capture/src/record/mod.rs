@@ -6,6 +6,7 @@ mod counts;
 mod hart;
 mod keep;
 mod logged;
+#[cfg(target_os = "linux")]
 mod places;
 mod ring;
 mod watch;
@@ -23,12 +24,11 @@ use tracewright_isa::riscv::Xlen;
 
 pub use self::counts::Counts;
 use self::hart::{Controls, Parts, xlen};
-pub use self::hart::{HartRun, Loaded};
+pub use self::hart::{HartRun, Loaded, program_image};
 use self::keep::Keep;
 pub use self::keep::{Listing, LogOutput, Outputs};
 pub use self::logged::LogRead;
 use self::logged::Read;
-pub use self::places::program_image;
 pub use self::ring::Ring;
 use self::watch::Watch;
 use crate::control::Qualified;
@@ -136,27 +136,17 @@ pub fn run(
 ) -> Result<Recording, Error> {
     let RunOptions { program, limit, timing, outputs, capture, stop } = options;
     let xlen = xlen(loaded.core());
-    let files = |loaded: &Loaded| match loaded {
-        Loaded::Linux(hart) => places::programs(&hart.machine.mapped()),
-        Loaded::Bare(_) => vec![ImageFile { path: program.clone(), at: None }],
-    };
-    let image = |loaded: &Loaded| match loaded {
-        Loaded::Linux(hart) => places::linux(&hart.machine.mapped()),
-        Loaded::Bare(_) => program_image(&program),
-    };
-    let controls = capture.as_ref().map(|capture| Controls::new(capture, &image(&loaded), remarks));
+    let controls = capture.as_ref().map(|capture| Controls::new(capture, &loaded.image(&program), remarks));
     let controls = controls.transpose()?.flatten();
     let mut writer = match &capture {
         Some(capture) => {
             let delta = delta_of(capture, timing.as_ref())?;
-            Some(create(capture, InputKind::Hart, xlen, delta, &program, &stop, &files(&loaded), remarks)?)
+            let files = loaded.files(&program);
+            Some(create(capture, InputKind::Hart, xlen, delta, &program, &stop, &files, remarks)?)
         }
         None => None,
     };
-    match &mut loaded {
-        Loaded::Linux(hart) => hart.stop_when(StopFlag::clone(&stop)),
-        Loaded::Bare(hart) => hart.stop_when(StopFlag::clone(&stop)),
-    }
+    loaded.stop_when(StopFlag::clone(&stop));
     let start = Instant::now();
     let controls = controls.as_ref();
     let parts = Parts { watch: Some(Watch::new(progress)), outputs, timing, controls, stop };
@@ -176,7 +166,7 @@ pub fn run(
         qualified.seen = instructions;
         qualified.remark(&controls.asked, remarks);
     }
-    let programs = files(&loaded);
+    let programs = loaded.files(&program);
     let traced = match writer {
         Some(writer) => {
             let memory = &mut loaded.core().memory;
@@ -186,11 +176,8 @@ pub fn run(
         }
         None => None,
     };
-    match &loaded {
-        Loaded::Linux(hart) => remarks.extend(hart.machine.warnings().iter().cloned().map(Remark::Note)),
-        Loaded::Bare(hart) => remarks.extend(hart.machine.warnings().into_iter().map(Remark::Note)),
-    }
-    let image = Arc::new(image(&loaded));
+    remarks.extend(loaded.warnings().into_iter().map(Remark::Note));
+    let image = Arc::new(loaded.image(&program));
     let memory = &mut loaded.core().memory;
     let counts = Counts::new(instructions, &ran.watch, xlen, |pc| {
         let low = u16::from_le_bytes(memory.peek::<2>(pc)?);

@@ -1,4 +1,4 @@
-//! The files of a program, for their symbols and for the capture.
+//! The files of a program under Linux, for their symbols and for the capture.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -42,13 +42,4 @@ pub(super) fn programs(mapped: &[Mapped]) -> Vec<ImageFile> {
 /// Whether a file is a program; others are mapped for their data.
 fn is_elf(path: &Path) -> bool {
     first_bytes(path) == Some(*b"\x7fELF")
-}
-
-/// Returns the image of a program's file, for its symbols. A file that cannot be read has none.
-pub fn program_image(path: &Path) -> Image {
-    let mut builder = Image::builder();
-    if let Ok(bytes) = read_plain(path, MAX_PROGRAM) {
-        let _ = builder.elf(&path.display().to_string(), Bytes::new(bytes), None, MemorySpace::ANY);
-    }
-    builder.build()
 }

@@ -7,8 +7,7 @@ use std::sync::{Arc, Mutex};
 use tracewright_capture::CaptureOptions;
 use tracewright_capture::protocol::Traced;
 use tracewright_capture::record::{self, Loaded, LogOutput, Outputs, RunOptions};
-use tracewright_hart::linux::{Linux, Options, Streams};
-use tracewright_hart::{Hart, Stop};
+use tracewright_hart::Stop;
 
 use super::{LOG, NAME, PROGRAM};
 use crate::output::Error;
@@ -66,16 +65,32 @@ impl Drop for Temporary {
     }
 }
 
+/// Loads the program.
+#[cfg(target_os = "linux")]
+fn load(file: &Path, printed: Printed) -> Result<Loaded, Error> {
+    use tracewright_hart::Hart;
+    use tracewright_hart::linux::{Linux, Options, Streams};
+
+    let streams = Streams { output: Box::new(printed), ..Streams::none() };
+    let options = Options { arguments: vec![NAME.into()], streams, ..Options::default() };
+    let loaded = Linux::load(file, options);
+    let (core, machine) = loaded.map_err(|error| Error::Message(format!("{NAME}: {error}")))?;
+    Ok(Loaded::Linux(Box::new(Hart::new(core, machine))))
+}
+
+/// Fails: the program is for Linux.
+#[cfg(not(target_os = "linux"))]
+fn load(_: &Path, _: Printed) -> Result<Loaded, Error> {
+    Err(tracewright_capture::Error::LinuxOnly.into())
+}
+
 /// Runs the program and records it in the folder `to`, as `record --protocol etrace` does. Its file goes to `temporary`.
 pub fn run(temporary: &Temporary, to: &Path) -> Result<Ran, Error> {
     let failed = |why: &dyn std::fmt::Display| Error::Message(format!("{NAME}: {why}"));
     let file = temporary.path().join(NAME);
     std::fs::write(&file, PROGRAM).map_err(|error| failed(&error))?;
     let printed = Printed::default();
-    let streams = Streams { output: Box::new(printed.clone()), ..Streams::none() };
-    let options = Options { arguments: vec![NAME.into()], streams, ..Options::default() };
-    let (core, machine) = Linux::load(&file, options).map_err(|error| failed(&error))?;
-    let loaded = Loaded::Linux(Box::new(Hart::new(core, machine)));
+    let loaded = load(&file, printed.clone())?;
     let log = Some(LogOutput { path: to.join(LOG), has_all: false });
     let options = RunOptions {
         limit: LIMIT,

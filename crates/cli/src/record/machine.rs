@@ -7,7 +7,8 @@ use clap::{Args, ValueEnum};
 use tracewright_capture::record::Loaded;
 use tracewright_hart::Hart;
 use tracewright_hart::bare::{self, Bare};
-use tracewright_hart::linux::{self, Linux, Streams};
+#[cfg(target_os = "linux")]
+use tracewright_hart::linux::{self, Linux, Streams, program_in};
 use tracewright_input::file::{MAX_PROGRAM, read_plain};
 
 use super::Opts;
@@ -143,9 +144,7 @@ pub fn load(opts: &Opts, program: &Path) -> Result<Loaded, Error> {
     match opts.machine.unwrap_or_else(|| guess(&bytes)) {
         Kind::Linux => {
             opts.bare.refuse()?;
-            let (core, machine) = Linux::load(&path, linux_options(opts, program))
-                .map_err(|error| Error::Message(error.to_string()))?;
-            Ok(Loaded::Linux(Box::new(Hart::new(core, machine))))
+            load_linux(opts, program, &path)
         }
         Kind::Bare => {
             opts.linux.refuse()?;
@@ -159,14 +158,25 @@ pub fn load(opts: &Opts, program: &Path) -> Result<Loaded, Error> {
 
 /// Where the program is: a path in the root, or one of the host's.
 fn file(opts: &Opts, program: &Path) -> PathBuf {
-    let inside = opts.linux.root.as_ref().and_then(|root| linux::program_in(root, program));
+    let inside = opts.linux.root.as_ref().and_then(|root| program_in(root, program));
     inside.unwrap_or_else(|| program.to_path_buf())
 }
 
-fn linux_options(opts: &Opts, program: &Path) -> linux::Options {
+#[cfg(not(target_os = "linux"))]
+fn program_in(_: &Path, _: &Path) -> Option<PathBuf> {
+    None
+}
+
+#[cfg(not(target_os = "linux"))]
+fn load_linux(_: &Opts, _: &Path, _: &Path) -> Result<Loaded, Error> {
+    Err(tracewright_capture::Error::LinuxOnly.into())
+}
+
+#[cfg(target_os = "linux")]
+fn load_linux(opts: &Opts, program: &Path, path: &Path) -> Result<Loaded, Error> {
     let LinuxArgs { root, writable, environment, host_clock, seed } = &opts.linux;
     let name = program.as_os_str().to_owned();
-    linux::Options {
+    let options = linux::Options {
         arguments: std::iter::once(name).chain(opts.arguments.iter().cloned()).collect(),
         environment: environment.clone(),
         root: root.clone(),
@@ -176,7 +186,9 @@ fn linux_options(opts: &Opts, program: &Path) -> linux::Options {
         host_clock: *host_clock,
         streams: Streams::inherit(),
         ..linux::Options::default()
-    }
+    };
+    let (core, machine) = Linux::load(path, options).map_err(|error| Error::Message(error.to_string()))?;
+    Ok(Loaded::Linux(Box::new(Hart::new(core, machine))))
 }
 
 fn bare_options(opts: &Opts, program: &Path) -> bare::Options {

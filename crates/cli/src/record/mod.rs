@@ -6,14 +6,12 @@ mod ring;
 mod summary;
 
 use std::io::{IsTerminal, stderr};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
-use tracewright_capture::protocol::Protocol;
 use tracewright_capture::record::{
     self, Listing, LogOutput, Outputs, ReadOptions, Recording, Ring, RunOptions, program_image,
 };
@@ -179,7 +177,7 @@ enum Details {
 pub fn run(mut opts: Opts) -> Result<Outcome, Error> {
     let protocol = opts.protocol.as_deref().and_then(|name| Protocols::default().named(name));
     if opts.options.iter().any(|option| option == "help") {
-        let help = protocol.or(Protocols::default().iter().next()).map_or_else(String::new, Protocol::help);
+        let help = protocol.or(Protocols::default().iter().next()).map_or_else(String::new, |of| (of.help)());
         write("-".as_ref(), Form::Text, help.as_bytes(), false)?;
         return Ok(Outcome::Good);
     }
@@ -196,7 +194,9 @@ pub fn run(mut opts: Opts) -> Result<Outcome, Error> {
         }
         return qemu::run(&opts);
     }
-    if let Some(name) = protocol.filter(|protocol| !protocol.supports(Isa::Rv64)).map(Protocol::name) {
+    if let Some(name) =
+        protocol.filter(|protocol| !(protocol.supports)(Isa::Rv64)).map(|protocol| protocol.name)
+    {
         let message = format!("--protocol {name} is for Arm programs, which run under QEMU: add --qemu");
         return Err(Error::Message(message));
     }
@@ -239,10 +239,24 @@ pub fn run(mut opts: Opts) -> Result<Outcome, Error> {
     run_with(&opts)
 }
 
+/// Whether two names are of one file: also where one is a link to the other.
+#[cfg(unix)]
+fn is_same(one: &Path, other: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let which = |path| std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+    which(one).is_some_and(|one| which(other) == Some(one))
+}
+
+/// Whether two names are of one file: hard links are not seen through.
+#[cfg(not(unix))]
+fn is_same(one: &Path, other: &Path) -> bool {
+    let which = |path| std::fs::canonicalize(path).ok();
+    which(one).is_some_and(|one| which(other) == Some(one))
+}
+
 /// Fails if `output` is the file that is read.
 fn refuse_itself(input: &Path, output: &Path) -> Result<(), Error> {
-    let which = |path| std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
-    match which(input).is_some_and(|input| which(output) == Some(input)) {
+    match is_same(input, output) {
         true => {
             Err(Error::Message(format!("{}: is the log that is read: write to another", output.display())))
         }

@@ -246,64 +246,40 @@ fn a_log_can_grow() {
 
 #[test]
 fn who_breaks_the_protocol_is_found_out() {
-    let check = |what: fn(&mut Peer), expected: fn(&Broken) -> bool| {
+    let check = |slot: u32, what: fn(&mut Peer), expected: fn(&Broken) -> bool| {
         let receiver = receiver();
         let mut peer = Peer::connect(&receiver, 2);
         what(&mut peer);
+        peer.say(slot);
         let (_, ended) = all(&receiver);
         let error = ended.unwrap_err();
         assert!(expected(&error), "{error}");
     };
-    check(|peer| peer.say(2), |error| matches!(error, Broken::Slot(2)));
-    check(|peer| peer.say(u32::MAX), |error| matches!(error, Broken::Slot(u32::MAX)));
-    check(|peer| peer.say(1), |error| matches!(error, Broken::Slot(1)));
-    check(
-        |peer| {
-            peer.open(1, Thread(0), 0, &[]);
-            peer.say(1);
-        },
-        |error| matches!(error, Broken::Slot(1)),
-    );
-    check(
-        |peer| {
-            peer.done(1, Thread(3), 1, &[]);
-            peer.say(1);
-        },
-        |error| matches!(error, Broken::Order { thread: 3, expected: 0, found: 1 }),
-    );
-    check(
-        |peer| {
-            peer.done(1, Definitions, 4, &[]);
-            peer.say(1);
-        },
-        |error| matches!(error, Broken::Definitions { expected: 0, found: 4 }),
-    );
-    check(
-        |peer| {
-            peer.done(1, Thread(0), 0, &words(&[1]));
-            peer.put(1, CHUNK_HEADER, &[2]);
-            peer.say(1);
-        },
-        |error| matches!(error, Broken::Checksum(0x2040)),
-    );
-    check(
-        |peer| {
-            peer.done(1, Thread(0), 0, &words(&[1]));
-            peer.put(1, 16, &u32::MAX.to_le_bytes());
-            peer.say(1);
-        },
-        |error| matches!(error, Broken::Slot(1)),
-    );
-    check(
-        |peer| {
-            peer.open(0, Definitions, 0, &words(&[0x0500_0002, 0, 0x05ff_ffff]));
-            peer.done(1, Thread(0), 0, &[]);
-            peer.say(1);
-        },
-        |error| matches!(error, Broken::Record(0x1048)),
-    );
+    check(2, |_| {}, |error| matches!(error, Broken::Slot(2)));
+    check(u32::MAX, |_| {}, |error| matches!(error, Broken::Slot(u32::MAX)));
+    check(1, |_| {}, |error| matches!(error, Broken::Slot(1)));
+    check(1, |peer| peer.open(1, Thread(0), 0, &[]), |error| matches!(error, Broken::Slot(1)));
+    let order = |error: &Broken| matches!(error, Broken::Order { thread: 3, expected: 0, found: 1 });
+    check(1, |peer| peer.done(1, Thread(3), 1, &[]), order);
+    let definitions = |error: &Broken| matches!(error, Broken::Definitions { expected: 0, found: 4 });
+    check(1, |peer| peer.done(1, Definitions, 4, &[]), definitions);
+    let changed = |peer: &mut Peer| {
+        peer.done(1, Thread(0), 0, &words(&[1]));
+        peer.put(1, CHUNK_HEADER, &[2]);
+    };
+    check(1, changed, |error| matches!(error, Broken::Checksum(0x2040)));
+    let too_long = |peer: &mut Peer| {
+        peer.done(1, Thread(0), 0, &words(&[1]));
+        peer.put(1, 16, &u32::MAX.to_le_bytes());
+    };
+    check(1, too_long, |error| matches!(error, Broken::Slot(1)));
+    let no_record = |peer: &mut Peer| {
+        peer.open(0, Definitions, 0, &words(&[0x0500_0002, 0, 0x05ff_ffff]));
+        peer.done(1, Thread(0), 0, &[]);
+    };
+    check(1, no_record, |error| matches!(error, Broken::Record(0x1048)));
     // Fewer slots than announced.
-    check(|peer| peer.file.set_len(5000).unwrap(), |error| matches!(error, Broken::Slot(1)));
+    check(0, |peer| peer.file.set_len(5000).unwrap(), |error| matches!(error, Broken::Slot(1)));
 }
 
 /// Truncating a file while it is read gives an error, no signal.

@@ -104,7 +104,7 @@ fn function(rng: &mut Rng, isa: Isa, functions: usize) -> Function {
                 let (function, conditional) = (rng.below(functions as u64) as usize, rng.one_in(3));
                 ops.push(Op::Call { function, conditional });
             }
-            5 => ops.extend(indirect(rng, isa, true)),
+            5 => ops.push(indirect(rng, isa, true)),
             6 => {
                 let to = ops.len() + 2 + rng.below(3) as usize;
                 ops.push(Op::Skip { to });
@@ -140,7 +140,7 @@ fn function(rng: &mut Rng, isa: Isa, functions: usize) -> Function {
         }
     }
     ops.push(plain(rng, isa));
-    ops.extend(indirect(rng, isa, false));
+    ops.push(indirect(rng, isa, false));
     Function { isa, ops }
 }
 
@@ -185,8 +185,8 @@ fn barrier(rng: &mut Rng, isa: Isa) -> Vec<u8> {
 }
 
 /// An indirect call, or a return or indirect jump.
-fn indirect(rng: &mut Rng, isa: Isa, call: bool) -> Vec<Op> {
-    let bytes = match (isa, call) {
+fn indirect(rng: &mut Rng, isa: Isa, call: bool) -> Op {
+    Op::Plain(match (isa, call) {
         (Isa::A64, true) => word(*rng.pick(&[0xd63f_0020, 0xd73f_0822])),
         (Isa::A64, false) => word(*rng.pick(&[0xd65f_03c0, 0xd65f_03c0, 0xd65f_0bff, 0xd61f_0040])),
         (Isa::A32, true) => word(0xe12f_ff32),
@@ -201,8 +201,7 @@ fn indirect(rng: &mut Rng, isa: Isa, call: bool) -> Vec<Op> {
             4 => halves(&[0x4708]),
             _ => halves(&[0xf8d1, 0xf000]),
         },
-    };
-    vec![Op::Plain(bytes)]
+    })
 }
 
 fn conditional_return(rng: &mut Rng, isa: Isa) -> Vec<Op> {
@@ -259,12 +258,7 @@ impl Op {
             &Self::Call { function, conditional } => {
                 let (target, target_isa) = functions[function];
                 match (isa, conditional) {
-                    (Isa::A64, true) => [
-                        branch(isa, at, at + 8, Some(condition)),
-                        call(isa, at + 4, target, target_isa, None),
-                    ]
-                    .concat(),
-                    (Isa::T32, true) => [
+                    (Isa::A64 | Isa::T32, true) => [
                         branch(isa, at, at + 8, Some(condition)),
                         call(isa, at + 4, target, target_isa, None),
                     ]

@@ -1,12 +1,11 @@
 //! What a run under QEMU came to.
 
-use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
 
 use tracewright_capture::encode::Tally;
 use tracewright_capture::port::Report;
-use tracewright_capture::qemu::{QemuRecording, Recorded, as_code, describe, signal_name};
+use tracewright_capture::qemu::{QemuRecording, Recorded, as_code, describe, signal, signal_name};
 use tracewright_qemu::format::Off;
 
 use crate::capture;
@@ -101,7 +100,7 @@ impl Summary {
     /// Whether it was stopped since enough was recorded.
     fn is_limited(&self) -> bool {
         let mut threads = self.processes.iter().flat_map(|process| &process.threads).peekable();
-        self.status.signal() == Some(9)
+        signal(self.status) == Some(9)
             && threads.peek().is_some()
             && threads.all(|thread| thread.off == Some(Off::Limit))
     }
@@ -112,14 +111,14 @@ impl Summary {
         let kept = if opts.output.is_some() || opts.log.is_some() { "; they are kept" } else { "" };
         if has_problems {
             // It was stopped, or had ended already.
-            self.status.signal().filter(|signal| *signal == 9)?;
+            signal(self.status).filter(|signal| *signal == 9)?;
             let kept = if kept.is_empty() { "" } else { "; what could be written of them is kept" };
             return Some(format!("stopped: {recorded} were recorded until then{kept}"));
         }
         if self.is_limited() {
             return Some(format!("stopped after {recorded} (--max-instructions)"));
         }
-        let signal = self.status.signal()?;
+        let signal = signal(self.status)?;
         Some(match self.interrupts {
             0 => {
                 format!("killed by {}: {recorded} were recorded until then{kept}", signal_name(signal))
@@ -184,7 +183,7 @@ impl Summary {
             })
         };
         let object = serde_json::json!({
-            "exit_status": self.status.code(), "signal": self.status.signal().map(signal_name),
+            "exit_status": self.status.code(), "signal": signal(self.status).map(signal_name),
             "seconds": self.seconds, "instructions": self.instructions, "blocks": self.tally.blocks,
             "system_calls": self.tally.calls, "exceptions": self.tally.exceptions, "signals": self.tally.signals,
             "threads": self.threads, "trace_bytes": self.trace_bytes, "log_bytes": self.log_bytes,

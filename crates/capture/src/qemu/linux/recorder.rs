@@ -109,11 +109,11 @@ impl Recorder {
 fn check_data(options: &QemuOptions, program: &Program, remarks: &mut Vec<Remark>) -> Result<(), Error> {
     let Some(capture) = &options.capture else { return Ok(()) };
     let protocol = capture.protocols.of(capture.protocol.as_deref(), isa(program.target))?;
-    if protocol.has_data() || matches!(options.data, None | Some(LogData::Nothing)) {
+    if protocol.has_data || matches!(options.data, None | Some(LogData::Nothing)) {
         return Ok(());
     }
     if options.log.is_none() {
-        return Err(Error::Unsupported { by: protocol.name(), what: "data trace" });
+        return Err(Error::Unsupported { by: protocol.name, what: "data trace" });
     }
     remarks.push(Remark::OnlyLogHasData);
     Ok(())
