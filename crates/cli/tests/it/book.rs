@@ -291,6 +291,7 @@ fn run(page: &Path, text: &str) -> Result<String, String> {
     // From the end, replacing lines leaves the numbers of those before as they are.
     let mut replaced = BTreeMap::new();
     for block in split(text).0 {
+        let at = format!("{}:{}", page.display(), block.line);
         let mut marks = block.mark.split(',');
         match marks.next() {
             Some("sh") => {
@@ -301,10 +302,7 @@ fn run(page: &Path, text: &str) -> Result<String, String> {
                 }
                 let mut needs = marks.iter().filter_map(|mark| mark.strip_prefix("needs="));
                 if let Some(program) = needs.find(|program| !is_installed(program)) {
-                    skip(
-                        &format!("commands of {}", page.display()),
-                        &format!("no {program} (./test installs it)"),
-                    );
+                    skip(&format!("commands at {at}"), &format!("no {program} (./test installs it)"));
                     continue;
                 }
                 let status = marks
@@ -314,11 +312,7 @@ fn run(page: &Path, text: &str) -> Result<String, String> {
                 let script = block.text.join("\n");
                 let (code, printed) = place.run(&script);
                 if code != Some(status) {
-                    return Err(format!(
-                        "{}:{}: exit status {code:?}\n{script}\n{printed}",
-                        page.display(),
-                        block.line
-                    ));
+                    return Err(format!("{at}: exit status {code:?}\n{script}\n{printed}"));
                 }
                 output = Some(printed);
             }
@@ -333,7 +327,7 @@ fn run(page: &Path, text: &str) -> Result<String, String> {
                 }
             }
             Some("" | "console" | "csv" | "json" | "rust" | "toml" | "c") => {}
-            other => return Err(format!("{}:{}: {other:?} is no mark", page.display(), block.line)),
+            other => return Err(format!("{at}: {other:?} is no mark")),
         }
     }
     for (line, (len, new)) in replaced.into_iter().rev() {

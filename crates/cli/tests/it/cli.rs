@@ -28,12 +28,8 @@ fn every_command_prints_what_its_file_says() {
         tests += 1;
     }
     assert!(tests > 0);
-    let count = failures.len();
-    assert!(
-        failures.is_empty(),
-        "{count} of {tests} differ (BLESS=1 accepts them):\n{}",
-        failures.join("\n")
-    );
+    let (count, all) = (failures.len(), failures.join("\n"));
+    assert!(failures.is_empty(), "{count} of {tests} differ (BLESS=1 accepts them):\n{all}");
 }
 
 /// The lines between the parts at the start and the end that are the same.
