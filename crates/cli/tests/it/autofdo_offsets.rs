@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::run::{text, tracewright};
+use crate::run::{run, text};
 use tracewright_testkit::{Scratch, captures_for};
 
 /// The address of the code, which is its offset in simpleperf's file, too.
@@ -97,9 +97,7 @@ fn case(test: &str) -> Option<Case> {
 
 impl Case {
     fn profile(&self, input: &Path, format: &str) -> String {
-        let output =
-            tracewright(&["profile", text(input), "--symfs", text(self.here.path()), "--format", format]);
-        String::from_utf8(output.stdout).unwrap()
+        run!("profile {} --symfs {} --format {format}", text(input), text(self.here.path())).out
     }
 }
 
@@ -117,11 +115,10 @@ fn profiles_as_files_know_the_offsets_without_the_binary() {
     let Some(case) = case("profiles_as_files_know_the_offsets_without_the_binary") else { return };
     let [one, two, sum] = ["one.prof", "two.prof", "sum.prof"].map(|name| case.here.path().join(name));
     for (input, stored) in [(&case.recording, &one), (&case.list, &two)] {
-        let how = ["profile", text(input), "--symfs", text(case.here.path())];
-        let output = tracewright(&[&how[..], &["--format", "tracewright", "-o", text(stored)]].concat());
-        assert!(stored.is_file(), "{}", String::from_utf8_lossy(&output.stderr));
+        case.profile(input, &format!("tracewright -o {}", text(stored)));
+        assert!(stored.is_file(), "{}", input.display());
     }
-    assert!(tracewright(&["merge", text(&one), text(&two), "-o", text(&sum)]).status.success());
+    run!("merge {} {} -o {}", text(&one), text(&two), text(&sum)).ends(0);
     fs::remove_file(case.here.path().join("etm_test_loop")).unwrap();
     let twice = |text: &str| -> String {
         let line = |line: &str| match line.rsplit_once(':').filter(|_| !line.starts_with("//")) {

@@ -15,17 +15,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 
-use tracewright_testkit::skip;
+use crate::run::{root, run};
+use crate::shell::verbs;
+use tracewright_testkit::{Scratch, skip};
 
 /// Documents outside the book. Their links may lead anywhere in the repository.
 const DOCUMENTS: [&str; 5] =
     ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "bench/RESULTS.md", "docs/validation.md"];
 const BOOK: &str = "book/src";
 const COMMANDS: &str = "reference/commands.md";
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
-}
 
 /// Returns the files of the book, relative to it, `SUMMARY.md` included.
 fn pages() -> BTreeSet<PathBuf> {
@@ -106,7 +104,7 @@ fn anchors(text: &str) -> BTreeSet<String> {
 
 #[test]
 fn links_lead_somewhere() {
-    let root = root();
+    let root = root().canonicalize().unwrap();
     let mut wrong = Vec::new();
     for document in documents() {
         let text = fs::read_to_string(root.join(&document)).unwrap();
@@ -196,21 +194,12 @@ fn compare(path: &Path, expected: &str) -> Result<(), String> {
 
 #[test]
 fn the_command_reference_is_what_help_prints() {
-    let help = |arguments: &[&str]| {
-        let output =
-            Command::new(env!("CARGO_BIN_EXE_tracewright")).arg("help").args(arguments).output().unwrap();
-        String::from_utf8(output.stdout).unwrap()
-    };
-    let all = help(&[]);
-    let verbs =
-        all.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    let verbs: Vec<_> = verbs.filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).collect();
-    let verbs = verbs.iter().filter(|verb| !verb.is_empty() && **verb != "help");
+    let all = run!("help").out;
     let mut page =
         String::from("# Commands\n\nThis page is what `tracewright help VERB` prints; a test keeps it so.\n");
     let _ = write!(page, "\n## tracewright\n\n```text\n{}\n```\n", all.trim_end());
-    for verb in verbs {
-        let _ = write!(page, "\n## {verb}\n\n```text\n{}\n```\n", help(&[verb]).trim_end());
+    for verb in verbs() {
+        let _ = write!(page, "\n## {verb}\n\n```text\n{}\n```\n", run!("help {verb}").out.trim_end());
     }
     if let Err(why) = compare(&root().join(BOOK).join(COMMANDS), &page) {
         panic!("{why}");
@@ -232,28 +221,22 @@ fn the_picture_is_what_stalls_draws() {
 }
 
 /// A folder in which a page's commands run.
-struct Place(PathBuf);
+struct Place(Scratch);
 
 impl Place {
     fn new(page: &Path) -> Self {
         let name = page.to_string_lossy().replace(['/', '.'], "-");
-        let folder = std::env::temp_dir().join(format!("tracewright-book-{}-{name}", std::process::id()));
-        let _ = fs::remove_dir_all(&folder);
-        let bin = folder.join("bin");
-        fs::create_dir_all(&bin).unwrap();
-        let copied = Command::new("cp")
-            .arg("-r")
-            .args(["samples", "programs"].map(|name| root().join(name)))
-            .arg(&folder)
-            .status();
-        assert!(copied.unwrap().success());
+        let folder = Scratch::new(&format!("book-{name}"));
+        let mut copy = Command::new("cp");
+        copy.arg("-r").args(["samples", "programs"].map(|name| root().join(name))).arg(folder.path());
+        assert!(copy.status().unwrap().success());
+        fs::create_dir(folder.join("bin")).unwrap();
         // What `cargo run --release --` runs is built already.
         let cargo = "#!/bin/sh\n[ \"$1\" != run ] || { shift 3; exec tracewright \"$@\"; }\n";
         let tracewright = format!("#!/bin/sh\nexec '{}' \"$@\"\n", env!("CARGO_BIN_EXE_tracewright"));
         for (name, script) in [("cargo", cargo), ("tracewright", &tracewright)] {
-            use std::os::unix::fs::PermissionsExt as _;
-            fs::write(bin.join(name), script).unwrap();
-            fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+            // An executable file.
+            folder.write(format!("bin/{name}"), script.as_bytes());
         }
         Self(folder)
     }
@@ -263,19 +246,13 @@ impl Place {
         let path = std::env::var("PATH").unwrap();
         let output = Command::new("sh")
             .args(["-e", "-c", script])
-            .current_dir(&self.0)
-            .env("PATH", format!("{}:{path}", self.0.join("bin").display()))
+            .current_dir(self.0.path())
+            .env("PATH", format!("{}:{path}", self.0.join("bin")))
             .output()
             .unwrap();
         // What is said after a reader closed the pipe depends on who was faster.
         let said = if script.contains("| head") { Vec::new() } else { output.stderr };
         (output.status.code(), String::from_utf8_lossy(&[output.stdout, said].concat()).into_owned())
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -314,6 +291,7 @@ fn run(page: &Path, text: &str) -> Result<String, String> {
     // From the end, replacing lines leaves the numbers of those before as they are.
     let mut replaced = BTreeMap::new();
     for block in split(text).0 {
+        let at = format!("{}:{}", page.display(), block.line);
         let mut marks = block.mark.split(',');
         match marks.next() {
             Some("sh") => {
@@ -324,10 +302,7 @@ fn run(page: &Path, text: &str) -> Result<String, String> {
                 }
                 let mut needs = marks.iter().filter_map(|mark| mark.strip_prefix("needs="));
                 if let Some(program) = needs.find(|program| !is_installed(program)) {
-                    skip(
-                        &format!("commands of {}", page.display()),
-                        &format!("no {program} (./test installs it)"),
-                    );
+                    skip(&format!("commands at {at}"), &format!("no {program} (./test installs it)"));
                     continue;
                 }
                 let status = marks
@@ -337,11 +312,7 @@ fn run(page: &Path, text: &str) -> Result<String, String> {
                 let script = block.text.join("\n");
                 let (code, printed) = place.run(&script);
                 if code != Some(status) {
-                    return Err(format!(
-                        "{}:{}: exit status {code:?}\n{script}\n{printed}",
-                        page.display(),
-                        block.line
-                    ));
+                    return Err(format!("{at}: exit status {code:?}\n{script}\n{printed}"));
                 }
                 output = Some(printed);
             }
@@ -356,7 +327,7 @@ fn run(page: &Path, text: &str) -> Result<String, String> {
                 }
             }
             Some("" | "console" | "csv" | "json" | "rust" | "toml" | "c") => {}
-            other => return Err(format!("{}:{}: {other:?} is no mark", page.display(), block.line)),
+            other => return Err(format!("{at}: {other:?} is no mark")),
         }
     }
     for (line, (len, new)) in replaced.into_iter().rev() {

@@ -4,35 +4,11 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Child, Command, Stdio};
 
-use crate::elf;
-use crate::run::{command, root, stderr, tracewright};
+use crate::elf as made;
+use crate::run::{ETRACE, command, elf, forget_checksums, hex, number, recorded, root, run, wait_until};
 use tracewright_testkit::Scratch;
-
-/// Runs it; it ends with this status, and says all of this.
-#[track_caller]
-fn says(status: i32, arguments: &[&str], expected: &[&str]) -> Output {
-    let output = tracewright(arguments);
-    let told = stderr(&output);
-    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {told}");
-    for part in expected {
-        assert!(told.contains(part), "{arguments:?}: no {part:?} in: {told}");
-    }
-    output
-}
-
-/// Records a program, with these options of `record`, into a folder.
-#[track_caller]
-fn record(folder: &str, more: &[&str], program: &[&str]) {
-    let elf = format!("programs/bin/{}.elf", program[0]);
-    let mut arguments = vec!["record", "-q", "--protocol", "etrace", "-o", folder];
-    arguments.extend(more);
-    arguments.extend([elf.as_str(), "--"]);
-    arguments.extend(&program[1..]);
-    says(0, &arguments, &[]);
-}
 
 fn set_len(file: &str, len: u64) {
     File::options().write(true).open(file).unwrap().set_len(len).unwrap();
@@ -45,92 +21,87 @@ fn flip(file: &str, at: usize) {
     fs::write(file, bytes).unwrap();
 }
 
-const SMALL: [&str; 2] = ["sort", "1000"];
+const SMALL: &str = "sort -- 1000";
 
 /// Verbs that read all of a capture, with what else they want.
-const READERS: [&[&str]; 9] = [
-    &["info"],
-    &["packets"],
-    &["stats"],
-    &["decode"],
-    &["decode", "--summary"],
-    &["profile"],
-    &["profile", "--format", "folded"],
-    &["coverage"],
-    &["annotate", "main"],
+const READERS: [&str; 9] = [
+    "info {}",
+    "packets {}",
+    "stats {}",
+    "decode {}",
+    "decode {} --summary",
+    "profile {}",
+    "profile {} --format folded",
+    "coverage {}",
+    "annotate {} main",
 ];
 
 /// All verbs that read a capture, on this one.
-fn readers(capture: &str) -> impl Iterator<Item = Vec<&str>> {
-    READERS.into_iter().map(move |verb| [&verb[..1], &[capture], &verb[1..]].concat())
+fn readers(capture: &str) -> impl Iterator<Item = String> {
+    READERS.into_iter().map(move |verb| verb.replace("{}", capture))
 }
 
 #[test]
 fn a_trace_that_was_cut_short_is_told_by_every_verb() {
     let scratch = Scratch::new("captures");
-    let (run, file) = (scratch.join("run"), scratch.join("run/trace.bin"));
-    record(&run, &[], &SMALL);
-    readers(&run).for_each(|verb| drop(says(0, &verb, &[])));
+    let run = recorded(&scratch, SMALL, "");
+    let file = format!("{run}/trace.bin");
+    readers(&run).for_each(|verb| drop(run!("{verb}").ends(0)));
     let len = fs::metadata(&file).unwrap().len();
     set_len(&file, len / 2);
     let cut = format!("trace.bin: error: has {} bytes, and {len} were recorded: it was cut short", len / 2);
-    readers(&run).for_each(|verb| drop(says(1, &verb, &[&cut])));
-    says(1, &["timeline", &run, "-o", &scratch.join("timeline.json")], &[&cut]);
-    says(1, &["merge", &run, &run, "-o", &scratch.join("merged")], &[&cut]);
-    says(1, &["diff", &run, &run], &[&cut]);
+    readers(&run).for_each(|verb| drop(run!("{verb}").ends(1).says(&cut)));
+    run!("timeline {run} -o {}", scratch.join("timeline.json")).ends(1).says(&cut);
+    run!("merge {run} {run} -o {}", scratch.join("merged")).ends(1).says(&cut);
+    run!("diff {run} {run}").ends(1).says(&cut);
 }
 
 #[test]
 fn changed_bytes_are_told_by_who_reads_them() {
     let scratch = Scratch::new("captures");
-    let (run, file) = (scratch.join("run"), scratch.join("run/trace.bin"));
-    record(&run, &[], &SMALL);
-    flip(&file, 77);
-    let changed = "trace: bytes 0x0..";
-    for verb in readers(&run).filter(|verb| verb[0] != "info") {
-        says(1, &verb, &[changed, "are not those that were recorded (checksum)"]);
+    let run = recorded(&scratch, SMALL, "");
+    flip(&format!("{run}/trace.bin"), 77);
+    for verb in readers(&run).filter(|verb| !verb.starts_with("info")) {
+        let changed = run!("{verb}").ends(1).says("trace: bytes 0x0..");
+        changed.says("are not those that were recorded (checksum)");
     }
 }
 
 #[test]
 fn rings_and_delta_traces_are_checked() {
     let scratch = Scratch::new("captures");
-    let (ring, delta) = (scratch.join("ring"), scratch.join("delta"));
-    record(&ring, &["--ring", "2K"], &SMALL);
-    says(0, &["decode", &ring, "--summary"], &[]);
-    flip(&scratch.join("ring/trace.bin"), 1000);
-    says(1, &["decode", &ring, "--summary"], &["are not those that were recorded"]);
-    record(&delta, &["--timing", "rocket_like", "--delta"], &SMALL);
-    says(0, &["stalls", &delta], &[]);
-    flip(&scratch.join("delta/delta.bin"), 500);
-    says(1, &["stalls", &delta], &["delta.bin", "is not what was recorded"]);
-    set_len(&scratch.join("delta/delta.bin"), 100);
-    says(1, &["profile", &delta], &["delta.bin: error: has 100 bytes"]);
+    let ring = recorded(&scratch, SMALL, "--ring 2K");
+    run!("decode {ring} --summary").ends(0);
+    flip(&format!("{ring}/trace.bin"), 1000);
+    run!("decode {ring} --summary").ends(1).says("are not those that were recorded");
+    let delta = recorded(&scratch, SMALL, "--timing rocket_like --delta");
+    let file = format!("{delta}/delta.bin");
+    run!("stalls {delta}").ends(0);
+    flip(&file, 500);
+    run!("stalls {delta}").ends(1).says("delta.bin").says("is not what was recorded");
+    set_len(&file, 100);
+    run!("profile {delta}").ends(1).says("delta.bin: error: has 100 bytes");
 }
 
 #[test]
 fn captures_without_checksums_are_read_as_before() {
     let scratch = Scratch::new("captures");
-    let (run, toml) = (scratch.join("run"), scratch.join("run/capture.toml"));
-    record(&run, &[], &SMALL);
-    let text = fs::read_to_string(&toml).unwrap();
+    let run = recorded(&scratch, SMALL, "");
     // What names it and is gone is told.
-    fs::remove_file(scratch.join("run/checksums.toml")).unwrap();
-    says(1, &["decode", &run, "--summary"], &["checksums.toml: error: cannot read"]);
-    fs::write(&toml, text.replace("checksums = \"checksums.toml\"\n", "")).unwrap();
-    flip(&scratch.join("run/trace.bin"), 77);
-    let output = tracewright(&["decode", &run, "--summary"]);
-    assert!(!stderr(&output).contains("checksum"), "{}", stderr(&output));
+    fs::remove_file(format!("{run}/checksums.toml")).unwrap();
+    run!("decode {run} --summary").ends(1).says("checksums.toml: error: cannot read");
+    forget_checksums(&run);
+    flip(&format!("{run}/trace.bin"), 77);
+    run!("decode {run} --summary").says_not("checksum");
 }
 
 #[test]
 fn raw_files_that_end_inside_a_message_are_told_by_every_verb() {
     let scratch = Scratch::new("captures");
-    let (run, raw) = (scratch.join("run"), scratch.join("raw.bin"));
-    record(&run, &["--option", "encapsulation=smi"], &SMALL);
-    let bytes = fs::read(scratch.join("run/trace.bin")).unwrap();
+    let (run, raw) = (recorded(&scratch, SMALL, "--option encapsulation=smi"), scratch.join("raw.bin"));
+    let bytes = fs::read(format!("{run}/trace.bin")).unwrap();
     // All that a capture says of its source.
-    let toml = fs::read_to_string(scratch.join("run/capture.toml")).unwrap();
+    let toml = fs::read_to_string(format!("{run}/capture.toml")).unwrap();
     let params =
         toml.lines().skip_while(|line| *line != "[source.params]").take_while(|line| *line != "[[buffer]]");
     let params = params.filter_map(|line| line.split(" # ").next()?.split_once(" = "));
@@ -138,138 +109,114 @@ fn raw_files_that_end_inside_a_message_are_told_by_every_verb() {
     let params: BTreeMap<_, _> = params.collect();
     let params: Vec<_> =
         params.iter().map(|(name, value)| format!("{name}={}", value.trim_matches('"'))).collect();
-    let source = format!("etrace,isa=rv64,encapsulation=smi,{}", params.join(","));
-    let about = ["--source", source.as_str()];
-    let all = ["--image", "programs/bin/sort.elf"];
+    let about = format!("--source etrace,isa=rv64,encapsulation=smi,{}", params.join(","));
+    let all = format!("{about} --image programs/bin/sort.elf");
     fs::write(&raw, &bytes).unwrap();
-    says(0, &[&["decode", &raw, "--summary"], &about[..], &all].concat(), &[]);
+    run!("decode {raw} --summary {all}").ends(0);
     // The last message has more than two bytes.
-    let output = tracewright(&[&["packets", &raw][..], &about].concat());
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let last = text
-        .lines()
-        .filter_map(|line| line.trim().split_once("  00  ")?.0.strip_prefix("0x"))
-        .next_back()
-        .unwrap();
-    let last = usize::from_str_radix(last, 16).unwrap();
-    fs::write(&raw, &bytes[..last + 2]).unwrap();
-    for verb in [&["decode", "--summary"][..], &["decode"], &["profile"], &["packets"], &["stats"]] {
-        let arguments = [&verb[..1], &[&raw], &verb[1..], &about].concat();
-        let arguments = match verb[0] {
-            "packets" | "stats" => arguments,
-            _ => [&arguments[..], &all].concat(),
-        };
-        says(1, &arguments, &["the file ends inside a message (2 bytes, from 0x"]);
+    let packets = run!("packets {raw} {about}").out;
+    let offset = |line: &str| Some(hex(line.trim().split_once("  00  ")?.0));
+    let last = packets.lines().filter_map(offset).next_back().unwrap();
+    fs::write(&raw, &bytes[..last as usize + 2]).unwrap();
+    for (verb, options) in [
+        ("decode --summary", &all),
+        ("decode", &all),
+        ("profile", &all),
+        ("packets", &about),
+        ("stats", &about),
+    ] {
+        run!("{verb} {raw} {options}").ends(1).says("the file ends inside a message (2 bytes, from 0x");
     }
 }
 
 #[test]
 fn a_wrong_program_is_refused_and_nothing_of_it_is_counted() {
     let scratch = Scratch::new("captures");
-    let (run, elf) = (scratch.join("run"), scratch.join("run/sort.elf"));
-    record(&run, &[], &SMALL);
-    fs::copy(root().join("programs/bin/hash.elf"), &elf).unwrap();
-    let left_out = "it is left out, since it may not be what ran";
-    let output = says(1, &["profile", &run, "--json"], &["sort.elf: error: has ", left_out]);
-    assert!(String::from_utf8_lossy(&output.stdout).contains(r#""instructions":0"#));
-    says(
-        1,
-        &["profile", &run, "--accept-mismatch"],
-        &["it is used, as asked for", "the program does not explain the trace"],
-    );
+    let run = recorded(&scratch, SMALL, "");
+    fs::copy(root().join(elf("hash")), format!("{run}/sort.elf")).unwrap();
+    let left_out = run!("profile {run} --json").ends(1).says("sort.elf: error: has ");
+    left_out.says("it is left out, since it may not be what ran").prints(r#""instructions":0"#);
+    let unexplained = "the program does not explain the trace";
+    run!("profile {run} --accept-mismatch").ends(1).says("it is used, as asked for").says(unexplained);
     // The capture does not know what ran: the trace does.
-    let toml = scratch.join("run/capture.toml");
-    let text = fs::read_to_string(&toml).unwrap();
-    fs::write(&toml, text.replace("checksums = \"checksums.toml\"\n", "")).unwrap();
-    refuses_to_count(&scratch, &run, &[]);
-    let (right, hash) = (scratch.join("right"), "programs/bin/hash.elf");
-    record(&right, &[], &SMALL);
-    refuses_to_count(&scratch, &right, &["--image", hash]);
-    says(1, &["profile", &run, "--accept-mismatch"], &["the program does not explain the trace"]);
+    forget_checksums(&run);
+    refuses_to_count(&scratch, &run, "");
+    run!("profile {run} --accept-mismatch").ends(1).says(unexplained);
     // What lists, lists: each mismatch is in it.
-    let output = says(1, &["decode", &run], &["the program does not explain the trace"]);
-    assert!(String::from_utf8_lossy(&output.stdout).contains("mismatch"));
+    run!("decode {run}").ends(1).says(unexplained).prints("mismatch");
+    let right = recorded(&scratch, SMALL, "");
+    refuses_to_count(&scratch, &right, "--image programs/bin/hash.elf");
 }
 
 /// No verb counts anything.
 #[track_caller]
-fn refuses_to_count(scratch: &Scratch, capture: &str, more: &[&str]) {
+fn refuses_to_count(scratch: &Scratch, capture: &str, more: &str) {
     let out = scratch.join("out");
-    let formats =
-        ["folded", "flamegraph", "pprof", "callgrind", "llvm", "autofdo", "csv", "tracewright", "table"];
-    let profiles = formats.map(|format| vec!["profile", capture, "--format", format]);
+    let formats = "folded flamegraph pprof callgrind llvm autofdo csv tracewright table";
+    let profiles = formats.split(' ').map(|format| format!("profile {capture} --format {format}"));
     let verbs = [
-        vec!["decode", capture, "--summary"],
-        vec!["decode", capture, "--summary", "--json"],
-        vec!["profile", capture, "--calls"],
-        vec!["coverage", capture],
-        vec!["annotate", capture, "main"],
+        format!("decode {capture} --summary"),
+        format!("decode {capture} --summary --json"),
+        format!("profile {capture} --calls"),
+        format!("coverage {capture}"),
+        format!("annotate {capture} main"),
+        format!("timeline {capture} -o {out}"),
+        format!("merge {capture} -o {out}"),
+        format!("diff {capture} {capture}"),
     ];
-    let written = [
-        vec!["timeline", capture, "-o", &out],
-        vec!["merge", capture, "-o", &out],
-        vec!["diff", capture, capture],
-    ];
-    for verb in profiles.into_iter().chain(verbs).chain(written) {
-        let arguments = [&verb[..], more].concat();
-        let output = says(
-            2,
-            &arguments,
-            &[
-                "the program does not explain the trace",
-                "; the first at 0x",
-                "nothing is counted",
-                "--accept-mismatch",
-            ],
-        );
-        assert!(output.stdout.is_empty(), "{verb:?}: {}", String::from_utf8_lossy(&output.stdout));
-        assert!(!Path::new(&out).exists(), "{verb:?}");
+    for verb in profiles.chain(verbs) {
+        let ran = run!("{verb} {more}").ends(2).says("the program does not explain the trace");
+        let ran = ran.says("; the first at 0x").says("nothing is counted").says("--accept-mismatch");
+        assert_eq!(ran.out, "", "{verb}");
+        assert!(!Path::new(&out).exists(), "{verb}");
     }
 }
 
 /// Sample programs, and how they are run so that they end soon.
-const PROGRAMS: [&[&str]; 20] = [
-    &["args", "one", "two"],
-    &["atomics"],
-    &["bits"],
-    &["divides", "1"],
-    &["fft", "8"],
-    &["floats"],
-    &["hash", "1000"],
-    &["interpreter", "100"],
-    &["jumps"],
-    &["machine"],
-    &["matrix", "20"],
-    &["misses", "1"],
-    &["recursion"],
-    &["search"],
-    &["sort", "1000"],
-    &["tasks"],
-    &["tasks32"],
-    &["timer"],
-    &["traps"],
-    &["traps32"],
+const PROGRAMS: [&str; 20] = [
+    "args -- one two",
+    "atomics",
+    "bits",
+    "divides -- 1",
+    "fft -- 8",
+    "floats",
+    "hash -- 1000",
+    "interpreter -- 100",
+    "jumps",
+    "machine",
+    "matrix -- 20",
+    "misses -- 1",
+    "recursion",
+    "search",
+    "sort -- 1000",
+    "tasks",
+    "tasks32",
+    "timer",
+    "traps",
+    "traps32",
 ];
 
 /// A log holds all that an encoder wants to know: what is encoded from it is what is encoded while the program runs.
 #[test]
 fn logs_give_the_same_bytes_as_programs() {
-    let mixes: [&[&str]; 3] =
-        [&[], &["nocontext=1"], &["context_width=12", "branch_prediction=off", "resync_max=2"]];
+    let mixes = [
+        "",
+        "--option nocontext=1",
+        "--option context_width=12 --option branch_prediction=off --option resync_max=2",
+    ];
     let scratch = Scratch::new("captures");
     for program in PROGRAMS {
-        let (log, elf) = (scratch.join("run.log"), format!("programs/bin/{}.elf", program[0]));
+        let (name, arguments) = program.split_once(' ').unwrap_or((program, ""));
+        let (log, elf) = (scratch.join("run.log"), elf(name));
         // Those that run long, with the usual options only.
-        let is_short = matches!(program[0], "args" | "sort" | "recursion" | "timer" | "traps" | "traps32");
+        let is_short = matches!(name, "args" | "sort" | "recursion" | "timer" | "traps" | "traps32");
         for options in mixes.into_iter().take(if is_short { 3 } else { 1 }) {
-            let options: Vec<_> = options.iter().flat_map(|option| ["--option", option]).collect();
             let (live, later) = (scratch.join("live"), scratch.join("later"));
-            let record = ["record", "-q", "--protocol", "etrace", "-o", &live, "--log", &log];
-            tracewright(&[&record, &options[..], &[&elf, "--"], &program[1..]].concat());
-            says(0, &[&["encode", "-q", &log, "-o", &later, "--image", &elf], &options[..]].concat(), &[]);
+            run!("{ETRACE} {live} --log {log} {options} {elf} {arguments}");
+            run!("encode -q {log} -o {later} --image {elf} {options}").ends(0);
             let bytes = |folder: &str| fs::read(Path::new(folder).join("trace.bin")).unwrap();
-            assert!(bytes(&live) == bytes(&later), "{program:?} {options:?}");
-            says(0, &["decode", &live, "--check", &log], &[]);
+            assert!(bytes(&live) == bytes(&later), "{program} {options}");
+            run!("decode {live} --check {log}").ends(0);
         }
     }
 }
@@ -277,46 +224,35 @@ fn logs_give_the_same_bytes_as_programs() {
 #[test]
 fn traces_of_other_contexts_are_not_equal() {
     let scratch = Scratch::new("captures");
-    let (run, log) = (scratch.join("run"), scratch.join("run.log"));
-    record(&run, &["--log", &log], &SMALL);
-    says(0, &["decode", &run, "--check", &log], &[]);
+    let (log, other) = (scratch.join("run.log"), scratch.join("other.log"));
+    let run = recorded(&scratch, SMALL, &format!("--log {log}"));
+    run!("decode {run} --check {log}").ends(0);
     // A log without contexts, as others have them, is as good as it was.
-    let csv = |context: &str| {
-        let output = tracewright(&["decode", &run, "--json", "--elements"]);
-        String::from_utf8_lossy(&output.stdout).contains(context)
-    };
-    assert!(csv("0x3e8") || csv("1000"), "the context of the first thread is traced");
-    let bytes = fs::read(&log).unwrap();
-    let other = scratch.join("other.log");
-    fs::write(&other, with_context(&bytes, 0x3e9)).unwrap();
-    let output = says(1, &["decode", &run, "--check", &other], &[]);
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(told.contains("ran in context 0x3e8 in the trace, in context 0x3e9 in the log"), "{told}");
+    let elements = run!("decode {run} --json --elements").out;
+    let is_traced = elements.contains("0x3e8") || elements.contains("1000");
+    assert!(is_traced, "the context of the first thread is traced");
+    fs::write(&other, with_context(&fs::read(&log).unwrap(), 0x3e9)).unwrap();
+    let differs = "ran in context 0x3e8 in the trace, in context 0x3e9 in the log";
+    run!("decode {run} --check {other}").ends(1).prints(differs);
 }
 
 #[test]
 fn accesses_are_compared_where_both_have_them() {
     let scratch = Scratch::new("captures");
-    let traced = |name: &str, program: &[&str]| {
+    let traced = |name: &str, program: &str| {
         let (run, log) = (scratch.join(name), scratch.join(&format!("{name}.log")));
-        let arguments =
-            ["record", "-q", "--protocol", "etrace", "--option", "data=address,value", "--details", "all"];
-        let output = tracewright(&[&arguments[..], &["-o", &run, "--log", &log], program].concat());
-        assert!(matches!(output.status.code(), Some(0)), "{}", String::from_utf8_lossy(&output.stderr));
+        run!("{ETRACE} {run} --option data=address,value --details all --log {log} {program}").ends(0);
         (run, log)
     };
     for program in ["args", "atomics", "recursion", "traps", "floats"] {
-        let (run, log) = traced(program, &[&format!("programs/bin/{program}.elf")]);
-        let output = says(0, &["decode", &run, "--check", &log, "--json"], &[]);
-        let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert!(told["accesses"].as_u64().unwrap() > 100, "{program}: {told}");
+        let (run, log) = traced(program, &elf(program));
+        let told = run!("decode {run} --check {log} --json").ends(0).json();
+        assert!(number(&told, "accesses") > 100, "{program}: {told}");
     }
     // The same path through the program, with another byte in memory.
-    let (run, _) = traced("one", &["programs/bin/args.elf", "--", "one"]);
-    let (_, log) = traced("two", &["programs/bin/args.elf", "--", "two"]);
-    let output = says(1, &["decode", &run, "--check", &log], &[]);
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(told.contains("accesses to memory differ: load of 1 byte at"), "{told}");
+    let (run, _) = traced("one", "programs/bin/args.elf -- one");
+    let (_, log) = traced("two", "programs/bin/args.elf -- two");
+    run!("decode {run} --check {log}").ends(1).prints("accesses to memory differ: load of 1 byte at");
 }
 
 /// A log with another context.
@@ -358,17 +294,10 @@ impl Recording {
     /// Starts it, waits until there is some trace, and stops it there.
     fn start(folder: &str) -> Self {
         // Without tables there is much trace, and with a model it takes long.
-        let options =
-            ["branch_prediction=off", "jump_target_cache=off"].map(|option| ["--option", option]).concat();
-        let (record, model) =
-            (["record", "-q", "--protocol", "etrace", "-o", folder], ["--timing", "cva6_like"]);
-        let arguments = [&record[..], &model, &options, &["programs/bin/sort.elf"]].concat();
-        let child = command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let start = Instant::now();
-        while fs::metadata(Path::new(folder).join("trace.bin")).map_or(0, |file| file.len()) < 100_000 {
-            assert!(start.elapsed() < Duration::from_secs(100), "it traces");
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        let options = "--timing cva6_like --option branch_prediction=off --option jump_target_cache=off programs/bin/sort.elf";
+        let mut command = command(format_args!("{ETRACE} {folder} {options}"));
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        wait_until("it traces", || trace_len(folder) >= 100_000);
         // It neither ends nor lets go of anything.
         let stopped = Command::new("sh").args(["-c", &format!("kill -STOP {}", child.id())]).status();
         assert!(stopped.unwrap().success());
@@ -382,111 +311,98 @@ impl Recording {
     }
 }
 
+/// How much trace there is so far.
+fn trace_len(capture: &str) -> u64 {
+    fs::metadata(Path::new(capture).join("trace.bin")).map_or(0, |file| file.len())
+}
+
 #[test]
 fn a_killed_recording_can_be_read_and_says_so() {
     let scratch = Scratch::new("captures");
-    let run = scratch.join("run");
+    let run = scratch.join("sort.run");
     Recording::start(&run).kill();
     let cut = "the recording was not finished";
-    says(1, &["info", &run], &[cut]);
-    let output = says(1, &["decode", &run, "--summary", "--json"], &[cut]);
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    let summary: serde_json::Value = serde_json::from_str(&told).unwrap();
-    assert!(summary["instructions"].as_u64().unwrap() > 100_000, "{told}");
-    assert_eq!(summary["mismatches"], 0, "{told}");
-    says(1, &["profile", &run], &[cut]);
+    run!("info {run}").ends(1).says(cut);
+    let summary = run!("decode {run} --summary --json").ends(1).says(cut).json();
+    assert!(number(&summary, "instructions") > 100_000, "{summary}");
+    assert_eq!(summary["mismatches"], 0, "{summary}");
+    run!("profile {run}").ends(1).says(cut);
     // It is ours: the next recording may take its place.
-    record(&run, &[], &SMALL);
-    says(0, &["decode", &run, "--summary"], &[]);
+    assert_eq!(recorded(&scratch, SMALL, ""), run);
+    run!("decode {run} --summary").ends(0);
 }
 
 /// A loop of which there is next to no trace: what there is, is written long before it is much.
 #[test]
 fn a_killed_recording_of_a_loop_keeps_its_beginning() {
     let scratch = Scratch::new("captures");
-    let run = scratch.join("run");
-    let program = scratch.join("loop.elf");
+    let (run, program) = (scratch.join("run"), scratch.join("loop.elf"));
     // lui t0, 0x80; again: addi t0, t0, -1; bnez t0, again; j .
     let words = [0x0008_02b7_u32, 0xfff2_8293, 0xfe02_9ee3, 0x0000_006f];
-    fs::write(&program, elf::elf(false, 0x8000_0000, &words.map(u32::to_le_bytes).concat())).unwrap();
-    let arguments = ["record", "-q", "--entry", "80000000", "--protocol", "etrace", "-o", &run, &program];
-    let mut child = command(&arguments).stdout(Stdio::null()).spawn().unwrap();
-    let start = Instant::now();
-    while fs::metadata(Path::new(&run).join("trace.bin")).map_or(0, |file| file.len()) == 0 {
-        assert!(start.elapsed() < Duration::from_secs(100), "it traces");
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    fs::write(&program, made::elf(false, 0x8000_0000, &words.map(u32::to_le_bytes).concat())).unwrap();
+    let mut command = command(format_args!("{ETRACE} {run} --entry 80000000 {program}"));
+    let mut child = command.stdout(Stdio::null()).spawn().unwrap();
+    wait_until("it traces", || trace_len(&run) > 0);
     child.kill().unwrap();
     child.wait().unwrap();
-    let output = says(1, &["decode", &run, "--summary", "--json"], &["the recording was not finished"]);
-    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert!(summary["instructions"].as_u64().unwrap() > 0, "{summary}");
+    let ran = run!("decode {run} --summary --json").ends(1).says("the recording was not finished");
+    assert!(number(&ran.json(), "instructions") > 0, "{}", ran.out);
 }
 
 #[test]
 fn a_folder_takes_one_recording_at_a_time() {
     let scratch = Scratch::new("captures");
     let (run, log) = (scratch.join("run"), scratch.join("run.log"));
-    says(0, &["record", "-q", "--log", &log, "programs/bin/sort.elf", "--", "1000"], &[]);
+    run!("record -q --log {log} programs/bin/sort.elf -- 1000").ends(0);
     let first = Recording::start(&run);
-    let other = "another recording is writing to this folder";
-    let elf = "programs/bin/recursion.elf";
-    says(2, &["record", "--protocol", "etrace", "-o", &run, elf], &[other]);
-    says(2, &["record", "-o", &run, elf], &[other]);
-    says(2, &["encode", &log, "-o", &run, "--image", "programs/bin/sort.elf"], &[other]);
-    says(2, &["demo", "--keep", &run], &[other]);
+    for verb in [
+        "record --protocol etrace -o {} programs/bin/recursion.elf",
+        "record -o {} programs/bin/recursion.elf",
+        "encode LOG -o {} --image programs/bin/sort.elf",
+        "demo --keep {}",
+    ] {
+        let verb = verb.replace("{}", &run).replace("LOG", &log);
+        run!("{verb}").ends(2).says("another recording is writing to this folder");
+    }
     first.kill();
-    says(0, &["encode", "-q", &log, "-o", &run, "--image", "programs/bin/sort.elf"], &[]);
-    says(0, &["decode", &run, "--check", &log], &[]);
+    run!("encode -q {log} -o {run} --image programs/bin/sort.elf").ends(0);
+    run!("decode {run} --check {log}").ends(0);
 }
 
 #[test]
 fn folders_of_others_and_links_are_not_written_to() {
     let scratch = Scratch::new("captures");
     let (theirs, link, run) = (scratch.join("theirs"), scratch.join("link"), scratch.join("run"));
+    let file = scratch.join("theirs/trace.bin");
     fs::create_dir(&theirs).unwrap();
-    fs::write(scratch.join("theirs/trace.bin"), "theirs").unwrap();
-    let elf = "programs/bin/recursion.elf";
-    let verbs = |folder: &str| {
-        let folder = folder.to_owned();
-        [
-            vec![
-                "record".to_owned(),
-                "--protocol".into(),
-                "etrace".into(),
-                "-o".into(),
-                folder.clone(),
-                elf.into(),
-            ],
-            vec!["record".to_owned(), "-o".into(), folder.clone(), elf.into()],
-            vec!["demo".to_owned(), "--keep".into(), folder],
-        ]
-    };
+    fs::write(&file, "theirs").unwrap();
+    let verbs = [
+        "record --protocol etrace programs/bin/recursion.elf -o",
+        "record programs/bin/recursion.elf -o",
+        "demo --keep",
+    ];
     symlink(&theirs, &link).unwrap();
     for (folder, why) in [
         (&theirs, "is not empty and holds no capture"),
         (&link, "is a symbolic link"),
         (&format!("{link}/"), "is a symbolic link"),
     ] {
-        for verb in verbs(folder) {
-            says(2, &verb.iter().map(String::as_str).collect::<Vec<_>>(), &[why]);
-        }
+        verbs.iter().for_each(|verb| drop(run!("{verb} {folder}").ends(2).says(why)));
     }
     let inside: Vec<_> = fs::read_dir(&theirs).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(inside, ["trace.bin"]);
-    assert_eq!(fs::read(scratch.join("theirs/trace.bin")).unwrap(), b"theirs");
+    assert_eq!(fs::read(&file).unwrap(), b"theirs");
     // Links in a capture of ours are replaced, and what they point to stays.
-    for verb in verbs(&run) {
-        let verb: Vec<_> = verb.iter().map(String::as_str).collect();
-        says(0, &verb, &[]);
+    for verb in verbs {
+        run!("{verb} {run}").ends(0);
         let names: Vec<_> = fs::read_dir(&run).unwrap().map(|entry| entry.unwrap().path()).collect();
         for name in names.iter().filter(|name| !name.ends_with("capture.toml") && !name.ends_with("run.log"))
         {
             fs::remove_file(name).unwrap();
-            symlink(scratch.join("theirs/trace.bin"), name).unwrap();
+            symlink(&file, name).unwrap();
         }
-        says(0, &verb, &[]);
-        assert_eq!(fs::read(scratch.join("theirs/trace.bin")).unwrap(), b"theirs", "{verb:?}");
+        run!("{verb} {run}").ends(0);
+        assert_eq!(fs::read(&file).unwrap(), b"theirs", "{verb}");
         fs::remove_dir_all(&run).unwrap();
     }
 }
@@ -495,28 +411,14 @@ fn folders_of_others_and_links_are_not_written_to() {
 fn captures_know_where_traps_go() {
     for program in ["timer", "tasks", "traps", "recursion"] {
         let scratch = Scratch::new("captures");
-        let (run, log) = (scratch.join("run"), scratch.join("run.log"));
-        let elf = format!("programs/bin/{program}.elf");
-        let arguments = [
-            "record",
-            "-q",
-            "--protocol",
-            "etrace",
-            "-o",
-            &run,
-            "--option",
-            "implicit_exception=on",
-            "--log",
-            &log,
-            &elf,
-        ];
-        says(0, &arguments, &[]);
-        let text = fs::read_to_string(scratch.join("run/capture.toml")).unwrap();
+        let log = scratch.join("run.log");
+        let run = recorded(&scratch, program, &format!("--option implicit_exception=on --log {log}"));
+        let text = fs::read_to_string(format!("{run}/capture.toml")).unwrap();
         let handlers = text.lines().find(|line| line.starts_with("handlers = ")).expect(program);
-        says(0, &["decode", &run, "--check", &log], &[]);
+        run!("decode {run} --check {log}").ends(0);
         // A wrong one that is named counts.
         let privilege = if program == "recursion" { "U" } else { "M" };
         assert!(handlers.contains(&format!("\"{privilege}:")), "{handlers}");
-        says(1, &["decode", &run, "--check", &log, "--handler", &format!("{privilege}:10")], &[]);
+        run!("decode {run} --check {log} --handler {privilege}:10").ends(1);
     }
 }

@@ -4,33 +4,21 @@
 //! error and standard output. `BLESS=1 cargo test` rewrites the files; review the difference.
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
 
-use tracewright_testkit::{captures, skip};
+use crate::run::{Ran, assert_fits, root, rows, run, text};
+use tracewright_testkit::captures_for;
 
 #[test]
 fn every_command_prints_what_its_file_says() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let bless = std::env::var_os("BLESS").is_some();
     let (mut tests, mut failures) = (0, Vec::new());
-    for entry in root.join("tests/cli").read_dir().unwrap() {
+    for entry in root().join("tests/cli").read_dir().unwrap() {
         let path = entry.unwrap().path();
         let file = fs::read_to_string(&path).unwrap();
         let run = file.lines().next().and_then(|line| line.strip_prefix("RUN: "));
         let run = run.unwrap_or_else(|| panic!("{path:?} does not start with RUN:"));
-        let output = Command::new(env!("CARGO_BIN_EXE_tracewright"))
-            .args(run.split_whitespace())
-            .current_dir(&root)
-            .output()
-            .unwrap();
-        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-        let got = format!(
-            "RUN: {run}\nEXIT: {}\n--- stderr\n{}--- stdout\n{}",
-            output.status.code().unwrap(),
-            text(&output.stderr),
-            text(&output.stdout)
-        );
+        let Ran { status, out, err, .. } = run!("{run}");
+        let got = format!("RUN: {run}\nEXIT: {}\n--- stderr\n{err}--- stdout\n{out}", status.unwrap());
         if bless {
             fs::write(&path, &got).unwrap();
         }
@@ -40,12 +28,8 @@ fn every_command_prints_what_its_file_says() {
         tests += 1;
     }
     assert!(tests > 0);
-    let count = failures.len();
-    assert!(
-        failures.is_empty(),
-        "{count} of {tests} differ (BLESS=1 accepts them):\n{}",
-        failures.join("\n")
-    );
+    let (count, all) = (failures.len(), failures.join("\n"));
+    assert!(failures.is_empty(), "{count} of {tests} differ (BLESS=1 accepts them):\n{all}");
 }
 
 /// The lines between the parts at the start and the end that are the same.
@@ -63,8 +47,7 @@ fn differences(expected: &str, got: &str) -> String {
 /// Text for people fits a terminal of 80 columns.
 #[test]
 fn text_fits_80_columns() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let runs = [
+    for line in [
         "info samples/two-cores",
         "packets samples/two-cores",
         "stats samples/two-cores",
@@ -88,63 +71,36 @@ fn text_fits_80_columns() {
         "annotate samples/hello main --image samples/hello/hello.elf",
         "demo",
         "record --option help",
-    ];
-    for run in runs {
-        let output = Command::new(env!("CARGO_BIN_EXE_tracewright"))
-            .args(run.split_whitespace())
-            .current_dir(&root)
-            .output()
-            .unwrap();
-        let text = String::from_utf8(output.stdout).unwrap();
+    ] {
+        let text = run!("{line}").out;
         assert!(!text.is_empty());
-        for line in text.lines() {
-            assert!(line.chars().count() <= 80, "{run}: {line}");
-        }
+        assert_fits(&text);
     }
 }
 
 #[test]
 fn rows_fit_80_columns() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let output = Command::new(env!("CARGO_BIN_EXE_tracewright"))
-        .args(["decode", "samples/two-cores", "--no-image"])
-        .current_dir(&root)
-        .output()
-        .unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
+    let text = run!("decode samples/two-cores --no-image").out;
     assert!(text.lines().count() > 20);
-    text.lines().for_each(|line| assert!(line.chars().count() <= 80, "{line}"));
+    assert_fits(&text);
 }
 
 /// ELF files of a real process: what they have, in 80 columns and as JSON.
 #[test]
 fn info_of_elf_files() {
-    let Some(captures) = captures() else { return skip("info_of_elf_files", "no shared captures") };
-    let process = captures.join("process");
-    let run = |options: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tracewright"));
-        command.arg("info").arg(process.join("branches_trace1"));
-        for (file, at) in [("branches", "aaaaceaa0000"), ("libc-2.31.so", "ffffbe873000")] {
-            command.arg("--image").arg(format!("{}@{at}", process.join("elf").join(file).display()));
-        }
-        let output = command.args(options).output().unwrap();
-        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
-    };
-    let text = run(&[]);
-    assert!(text.contains("\nELF file branches\n  build ID  "), "{text}");
-    assert!(text.contains("ELF code  libc-2.31.so\n"), "{text}");
+    let Some(process) = captures_for("info_of_elf_files", "process") else { return };
+    let (process, libc) = (text(&process), "libc-2.31.so@ffffbe873000");
+    let images = format!("--image {process}/elf/branches@aaaaceaa0000 --image {process}/elf/{libc}");
+    let told = run!("info {process}/branches_trace1 {images}").ends(0);
+    let told = told.prints("\nELF file branches\n  build ID  ").prints("ELF code  libc-2.31.so\n").out;
     // The capture has them, too.
-    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("m0.bin at 0xaaaaceaa0000-0xaaaaceaa0c4c overlaps"), "{text}");
-    let about_memory = text.split_once("\nmemory:").unwrap().1;
-    let is_path = |line: &str| line.contains('/');
-    for line in about_memory.lines().filter(|line| !is_path(line)) {
-        assert!(line.chars().count() <= 80, "{line}");
-    }
-    let json: serde_json::Value = serde_json::from_str(&run(&["--json"])).unwrap();
+    let words = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("m0.bin at 0xaaaaceaa0000-0xaaaaceaa0c4c overlaps"), "{told}");
+    let about_memory = told.split_once("\nmemory:").unwrap().1;
+    about_memory.lines().filter(|line| !line.contains('/')).for_each(assert_fits);
+    let json = run!("info {process}/branches_trace1 {images} --json").ends(0).json();
     let first = &json["memory"][0];
     assert_eq!((&first["kind"], &first["address"]), (&"ELF".into(), &"0xaaaaceaa0000".into()));
     assert_eq!(first["elf"]["build_id"].as_str().map(str::len), Some(40));
-    assert!(json["remarks"].as_array().is_some_and(|remarks| !remarks.is_empty()));
+    assert!(!rows(&json, "remarks").is_empty());
 }

@@ -3,38 +3,35 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
+use std::process::Command;
 
-use crate::run::{self, ends, good, recorded, root, text, values};
+use crate::process::{expected_edges, images, loaded};
+use crate::run::{
+    Ran, address, assert_fits, elf, number, ran, recorded, root, rows, run, string, text, values,
+};
 use serde_json::Value;
 use tracewright_testkit::{Scratch, captures_for, has_programs, skip};
 
 mod inlined;
 
-/// Runs a program. It must end well.
-fn run(program: &str, arguments: &[&str], folder: &Path) -> Output {
-    let output = Command::new(program).args(arguments).current_dir(folder).output();
-    let output = output.unwrap_or_else(|error| panic!("{program}: {error}"));
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{program} {arguments:?}: {}: {errors}", output.status);
-    output
+/// Runs another program. It must end well.
+fn other(folder: &Path, line: &str) -> Ran {
+    let words: Vec<_> = line.split(' ').collect();
+    ran(Command::new(words[0]).args(&words[1..]).current_dir(folder)).ends(0)
 }
 
-fn json(arguments: &[&str]) -> Value {
-    run::json(&[&["coverage", "--json"], arguments].concat())
+fn json(line: &str) -> Value {
+    run!("coverage --json {line}").ends(0).json()
 }
 
 fn part(value: &Value, what: &str) -> (u64, u64) {
-    (value[what]["ran"].as_u64().unwrap(), value[what]["of"].as_u64().unwrap())
+    (number(&value[what], "ran"), number(&value[what], "of"))
 }
 
-fn rows<'a>(value: &'a Value, list: &str) -> &'a [Value] {
-    value[list].as_array().unwrap()
-}
-
-fn hex(value: &Value) -> u64 {
-    u64::from_str_radix(value.as_str().unwrap().strip_prefix("0x").unwrap(), 16).unwrap()
+/// The functions of all files.
+fn functions(of: &Value) -> impl Iterator<Item = &Value> + Clone {
+    rows(of, "files").iter().flat_map(|file| rows(file, "functions_list"))
 }
 
 /// The totals that genhtml prints: `lines......: 91.8% (146 of 159 lines)`.
@@ -52,18 +49,15 @@ fn genhtml_counts_the_same() {
         return;
     }
     let folder = Scratch::new("coverage");
-    let (sort, search) = (recorded(&folder, "sort", &[]), recorded(&folder, "search", &[]));
-    for captures in [&[text(&sort)][..], &[text(&sort), text(&search)]] {
-        let info = folder.path().join("all.info");
-        let ours = json(&[captures, &["--lcov", text(&info)]].concat());
-        let html = folder.path().join("html");
-        let arguments = ["--branch-coverage", "-o", text(&html), text(&info)];
-        let printed = run("genhtml", &arguments, &root());
-        let printed = String::from_utf8_lossy(&printed.stdout).into_owned();
+    let (sort, search) = (recorded(&folder, "sort", ""), recorded(&folder, "search", ""));
+    let (info, html) = (folder.join("all.info"), folder.join("html"));
+    for captures in [sort.clone(), format!("{sort} {search}")] {
+        let ours = json(&format!("{captures} --lcov {info}"));
+        let printed = other(&root(), &format!("genhtml --branch-coverage -o {html} {info}")).out;
         for what in ["lines", "functions", "branches"] {
             let (ran, all) = part(&ours["sources"], what);
             assert!(ran > 0 && ran < all, "{what}: {ran} of {all}");
-            assert_eq!(totals(&printed, what), (ran, all), "{what} of {captures:?}: {printed}");
+            assert_eq!(totals(&printed, what), (ran, all), "{what} of {captures}: {printed}");
         }
         let sorted = fs::read_to_string(&info).unwrap();
         assert!(sorted.contains("SF:./programs/sort.c\n"), "{sorted}");
@@ -74,14 +68,13 @@ fn genhtml_counts_the_same() {
 #[test]
 fn lcov_has_every_number() {
     let folder = Scratch::new("coverage");
-    let sort = recorded(&folder, "sort", &[]);
-    let ours = json(&[text(&sort)]);
-    let info = good(&["coverage", text(&sort), "--lcov", "-"]);
+    let sort = recorded(&folder, "sort", "");
+    let info = run!("coverage {sort} --lcov -").good();
     let mut expected = Vec::new();
-    for file in rows(&ours, "files") {
-        expected.push(format!("SF:{}", file["file"].as_str().unwrap()));
+    for file in rows(&json(&sort), "files") {
+        expected.push(format!("SF:{}", string(file, "file")));
         for function in rows(file, "functions_list") {
-            let name = function["name"].as_str().unwrap();
+            let name = string(function, "name");
             expected.push(format!("FN:{},{name}", function["line"]));
             expected.push(format!("FNDA:{},{name}", function["calls"]));
         }
@@ -89,7 +82,7 @@ fn lcov_has_every_number() {
             expected.push(format!("DA:{},{}", line["line"], line["count"]));
         }
         for branch in rows(file, "branches_list") {
-            let (taken, not) = (branch["taken"].as_u64().unwrap(), branch["not_taken"].as_u64().unwrap());
+            let (taken, not) = (number(branch, "taken"), number(branch, "not_taken"));
             for (outcome, count) in [(0, taken), (1, not)] {
                 let count = if taken + not == 0 { "-".into() } else { count.to_string() };
                 expected.push(format!("BRDA:{},*,{outcome},{count}", branch["line"]));
@@ -120,8 +113,7 @@ type Code = (BTreeSet<u64>, BTreeSet<u64>);
 /// All code of a program: objdump says which instructions there are, and which branch on a condition; LLVM's addr2line (that of
 /// binutils 2.40 mistakes files of DWARF 5), which file and function of the source each is of. What has no source is of its symbol.
 fn code_of(program: &str, folder: &Path) -> BTreeMap<(String, String), Code> {
-    let listing = run("riscv64-linux-gnu-objdump", &["-d", "-C", program], folder);
-    let listing = String::from_utf8(listing.stdout).unwrap();
+    let listing = other(folder, &format!("riscv64-linux-gnu-objdump -d -C {program}")).out;
     let mut symbol = "";
     let mut all = Vec::new();
     for line in listing.lines() {
@@ -133,19 +125,15 @@ fn code_of(program: &str, folder: &Path) -> BTreeMap<(String, String), Code> {
             all.push((address, symbol, fields.get(2).is_some_and(|name| name.starts_with('b'))));
         }
     }
-    let addresses = folder.join("addresses");
-    fs::write(&addresses, all.iter().map(|(address, ..)| format!("{address:#x}\n")).collect::<String>())
-        .unwrap();
-    let arguments = ["-f", "-C", "-e", program, &format!("@{}", text(&addresses))];
-    let told = run("llvm-addr2line-19", &arguments, folder);
-    let told = String::from_utf8(told.stdout).unwrap();
+    let addresses: String = all.iter().map(|(address, ..)| format!("{address:#x}\n")).collect();
+    fs::write(folder.join("addresses"), addresses).unwrap();
+    let told = other(folder, &format!("llvm-addr2line-19 -f -C -e {program} @addresses")).out;
     let lines: Vec<_> = told.lines().collect();
     let mut there: BTreeMap<(String, String), Code> = BTreeMap::new();
     for ((address, symbol, branches), told) in all.into_iter().zip(lines.chunks(2)) {
         // Without lines, it knows the file of some symbols.
         let known = told[1].rsplit_once(':').filter(|(_, line)| !["?", "0"].contains(line));
-        let file = known.map_or("??", |(file, _)| file);
-        let key = match file {
+        let key = match known.map_or("??", |(file, _)| file) {
             "??" => (symbol.to_owned(), String::new()),
             file => (told[0].to_owned(), file.rsplit('/').next().unwrap().to_owned()),
         };
@@ -165,21 +153,21 @@ fn all_code_is_counted() {
         return;
     }
     let folder = Scratch::new("coverage");
-    let capture = recorded(&folder, "args", &[]);
-    let program = root().join("programs/bin/args.elf").canonicalize().unwrap();
+    let capture = recorded(&folder, "args", "");
+    let program = root().join(elf("args")).canonicalize().unwrap();
     let there = code_of(text(&program), folder.path());
-    let decoded = good(&["decode", text(&capture), "--instructions", "--json"]);
+    let decoded = run!("decode {capture} --instructions --json").good();
     let mut ran: HashMap<u64, u64> = HashMap::new();
     for row in values(&decoded).filter(|row| row["kind"] == "instruction") {
-        *ran.entry(hex(&row["pc"])).or_default() += 1;
+        *ran.entry(address(&row, "pc")).or_default() += 1;
     }
-    let ours = json(&[text(&capture)]);
+    let ours = json(&capture);
     let mut functions = BTreeSet::new();
     let mut branches = BTreeSet::new();
     for file in rows(&ours, "files") {
-        let path = file["file"].as_str().unwrap();
+        let path = string(file, "file");
         for function in rows(file, "functions_list") {
-            let name = function["name"].as_str().unwrap();
+            let name = string(function, "name");
             let of = if file["source"] == true { path.rsplit('/').next().unwrap() } else { "" };
             let key = (name.to_owned(), of.to_owned());
             let (all, conditional) =
@@ -190,16 +178,15 @@ fn all_code_is_counted() {
             functions.insert(key);
         }
         for branch in rows(file, "branches_list") {
-            let address = hex(&branch["address"]);
-            let times = branch["taken"].as_u64().unwrap() + branch["not_taken"].as_u64().unwrap();
+            let address = address(branch, "address");
+            let times = number(branch, "taken") + number(branch, "not_taken");
             assert_eq!(times, ran.get(&address).copied().unwrap_or(0), "{address:#x}");
             branches.insert(address);
         }
     }
     assert_eq!(functions, there.keys().cloned().collect());
     assert_eq!(branches, there.values().flat_map(|(_, conditional)| conditional.clone()).collect());
-    let executed: u64 = ran.values().sum();
-    assert_eq!(ours["instructions_executed"], executed);
+    assert_eq!(ours["instructions_executed"], ran.values().sum::<u64>());
     assert_eq!(ours["instructions_executed_outside"], 0);
 }
 
@@ -215,14 +202,11 @@ fn stubs_are_functions() {
     }
     let folder = Scratch::new("coverage");
     let source = "#include <stdio.h>\nint main(void) { return puts(\"hello\") < 0; }\n";
-    fs::write(folder.path().join("app.c"), source).unwrap();
-    run("riscv64-linux-gnu-gcc", &["-g", "-O1", "-o", "app", "app.c"], folder.path());
-    let (app, capture) = (folder.path().join("app"), folder.path().join("run"));
-    let root = ["--root", "/usr/riscv64-linux-gnu", "-o", text(&capture), text(&app)];
-    good(&[&["record", "-q", "--protocol", "etrace"][..], &root].concat());
-    let ours = json(&[text(&capture)]);
-    let functions = rows(&ours, "files").iter().flat_map(|file| rows(file, "functions_list"));
-    let stub = functions.clone().find(|function| function["name"] == "puts@plt");
+    folder.write("app.c", source.as_bytes());
+    other(folder.path(), "riscv64-linux-gnu-gcc -g -O1 -o app app.c");
+    let capture = recorded(&folder, &folder.join("app"), "--root /usr/riscv64-linux-gnu");
+    let ours = json(&capture);
+    let stub = functions(&ours).find(|function| function["name"] == "puts@plt");
     assert_eq!(stub.map(|stub| (part(stub, "instructions").0, &stub["calls"])), Some((3, &1.into())));
     // What is of a known function in a profile is in the output here.
     let funnel = &ours["funnel"];
@@ -233,30 +217,27 @@ fn stubs_are_functions() {
 /// more: gcov has no lines for the ends of functions, and no line table can tell two lines that share their first instruction apart.
 #[test]
 fn gcov_counts_the_same() {
-    for (arch, amounts) in [("riscv64", ["text", "calls"]), ("aarch64", ["text", "calls"])] {
+    for arch in ["riscv64", "aarch64"] {
         let [compiler, gcov] = ["gcc", "gcov"].map(|tool| format!("{arch}-linux-gnu-{tool}"));
         let emulator = format!("qemu-{arch}");
         if !has_programs("gcov_counts_the_same", &[&compiler, &gcov, &emulator]) {
             continue;
         }
         let source = root().join("programs/qemu/cpu.c").canonicalize().unwrap();
-        for what in amounts {
+        for what in ["text", "calls"] {
             let folder = Scratch::new("coverage");
-            let path = folder.path();
-            run(&compiler, &["-g", "-O0", "-static", text(&source), "-o", "plain"], path);
-            run(&compiler, &["-g", "-O0", "-static", "--coverage", text(&source), "-o", "counting"], path);
-            run(&emulator, &["./counting", what, "1"], path);
-            let counts = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
-            let counts = counts.filter(|path| path.extension().is_some_and(|it| it == "gcda"));
-            let counts: Vec<_> = counts.collect();
-            let told = run(&gcov, &["--json-format", "--stdout", text(&counts[0])], path);
-            let told: Value = serde_json::from_slice(&told.stdout).unwrap();
-            let told = &told["files"][0];
-            let capture = path.join("capture");
-            let plain = path.join("plain");
-            good(&["record", "--qemu", "-o", text(&capture), text(&plain), "--", what, "1"]);
-            let ours = json(&[text(&capture), "--file", "cpu.c"]);
-            compare(told, &rows(&ours, "files")[0], &fs::read_to_string(&source).unwrap(), arch);
+            let (path, compiler) = (folder.path(), format!("{compiler} -g -O0 -static {}", text(&source)));
+            other(path, &format!("{compiler} -o plain"));
+            other(path, &format!("{compiler} --coverage -o counting"));
+            other(path, &format!("{emulator} ./counting {what} 1"));
+            let mut files = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+            let counts = files.find(|path| path.extension().is_some_and(|it| it == "gcda")).unwrap();
+            let told = other(path, &format!("{gcov} --json-format --stdout {}", text(&counts))).json();
+            let (capture, plain) = (folder.join("capture"), folder.join("plain"));
+            run!("record --qemu -o {capture} {plain} -- {what} 1").ends(0);
+            let ours = json(&format!("{capture} --file cpu.c"));
+            let source = fs::read_to_string(&source).unwrap();
+            compare(&told["files"][0], &rows(&ours, "files")[0], &source, arch);
         }
     }
 }
@@ -265,12 +246,11 @@ fn compare(told: &Value, ours: &Value, source: &str, arch: &str) {
     let source: Vec<_> = source.lines().collect();
     let mut expected: BTreeMap<u64, u64> = BTreeMap::new();
     for line in rows(told, "lines") {
-        *expected.entry(line["line_number"].as_u64().unwrap()).or_default() +=
-            line["count"].as_u64().unwrap();
+        *expected.entry(number(line, "line_number")).or_default() += number(line, "count");
     }
     let lines = rows(ours, "lines_list").iter();
     let mut found: BTreeMap<u64, u64> =
-        lines.map(|line| (line["line"].as_u64().unwrap(), line["count"].as_u64().unwrap())).collect();
+        lines.map(|line| (number(line, "line"), number(line, "count"))).collect();
     found.retain(|&line, _| expected.contains_key(&line) || source[line as usize - 1] != "}");
     // A leaf function without a prologue: its first line has no instruction of its own.
     let leaf = source.iter().position(|line| line.contains("next(void)")).unwrap() as u64 + 1;
@@ -282,8 +262,7 @@ fn compare(told: &Value, ours: &Value, source: &str, arch: &str) {
     assert_eq!(found, expected, "{arch}");
 
     let calls = |rows: &[Value], count: &str| -> BTreeMap<String, u64> {
-        let rows = rows.iter();
-        rows.map(|row| (row["name"].as_str().unwrap().to_owned(), row[count].as_u64().unwrap())).collect()
+        rows.iter().map(|row| (string(row, "name").to_owned(), number(row, count))).collect()
     };
     let functions = calls(rows(told, "functions"), "execution_count");
     assert_eq!(calls(rows(ours, "functions_list"), "calls"), functions, "{arch}");
@@ -293,42 +272,24 @@ fn compare(told: &Value, ours: &Value, source: &str, arch: &str) {
 #[test]
 fn the_expected_edges_are_covered() {
     let test = "the_expected_edges_are_covered";
-    let Some(captures) = captures_for(test, "") else { return };
-    let process = captures.join("process");
-    let told = fs::read_to_string(process.join("elf/expected_edge_coverage.out")).unwrap();
-    let number = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).unwrap();
-    let edges = told.lines().map(|line| {
-        let (from, to) = line.split_once(" -> ").unwrap();
-        [from, to].map(|end| number(end.strip_suffix(" [0]").unwrap()))
-    });
-    let edges: Vec<_> = edges.collect();
-    assert_eq!(edges.len(), 42);
+    let Some(process) = captures_for(test, "process") else { return };
+    let edges = expected_edges(&process);
     for name in ["branches_trace1", "branches_trace2"] {
         let capture = process.join(name);
-        let loaded = fs::read_to_string(capture.join("load_addresses.txt")).unwrap();
-        let words: Vec<_> = loaded.split_whitespace().skip(3).collect();
-        let mut options = Vec::new();
-        for image in words.chunks(3) {
-            options.push("--image".to_owned());
-            options.push(format!("{}@{}", process.join("elf").join(image[0]).display(), image[1]));
-        }
-        let options: Vec<_> = options.iter().map(String::as_str).collect();
-        let ours = json(&[&[text(&capture)], &options[..]].concat());
-        let is_it = |file: &&Value| file["file"].as_str().unwrap().ends_with("/branches");
+        let base = loaded(&capture)[0].1;
+        let capture = format!("{} {}", text(&capture), images(&process, &capture));
+        let ours = json(&capture);
+        let is_it = |file: &&Value| string(file, "file").ends_with("/branches");
         let file = rows(&ours, "files").iter().find(is_it).unwrap();
         let outcomes = rows(file, "branches_list").iter().map(|branch| {
-            (hex(&branch["address"]), [&branch["taken"], &branch["not_taken"]].map(|it| it.as_u64().unwrap()))
+            (address(branch, "address"), ["taken", "not_taken"].map(|outcome| number(branch, outcome)))
         });
         let outcomes: BTreeMap<_, _> = outcomes.collect();
         // Blocks one after another, and where each ends.
-        let base = number(words[1]);
-        let decoded = good(&[&["decode", text(&capture), "--json"], &options[..]].concat());
+        let decoded = run!("decode --json {capture}").good();
         let (mut went, mut lasts, mut before) = (BTreeSet::new(), HashMap::new(), None);
-        for row in values(&decoded) {
-            if row["kind"] != "block" {
-                continue;
-            }
-            let [start, end] = ["start", "end"].map(|at| hex(&row[at]).wrapping_sub(base));
+        for row in values(&decoded).filter(|row| row["kind"] == "block") {
+            let [start, end] = ["start", "end"].map(|at| address(&row, at).wrapping_sub(base));
             before.replace(start).map(|before| went.insert([before, start]));
             lasts.insert(start, end.wrapping_sub(4));
         }
@@ -349,8 +310,8 @@ fn the_expected_edges_are_covered() {
 #[test]
 fn minimums_are_kept() {
     let folder = Scratch::new("coverage");
-    let capture = recorded(&folder, "args", &[]);
-    let (ran, all) = part(&json(&[text(&capture)])["sources"], "lines");
+    let capture = recorded(&folder, "args", "");
+    let (ran, all) = part(&json(&capture)["sources"], "lines");
     let percent = 100.0 * ran as f64 / all as f64;
     assert!(ran < all && ran > 0);
     for (least, status, option) in [
@@ -359,30 +320,29 @@ fn minimums_are_kept() {
         (100.0, 3, "--min-branches"),
         (1.0, 0, "--min-functions"),
     ] {
-        let (_, errors) = ends(status, &["coverage", text(&capture), option, &least.to_string()]);
-        assert_eq!(errors.contains("is less than"), status == 3, "{errors}");
+        let ran = run!("coverage {capture} {option} {least}").ends(status);
+        assert_eq!(ran.err.contains("is less than"), status == 3, "{}", ran.err);
     }
 }
 
 #[test]
 fn tables_fit_the_screen_and_add_up() {
     let folder = Scratch::new("coverage");
-    let capture = recorded(&folder, "search", &[]);
-    for options in [&[][..], &["--missing"], &["--file", "search.c"], &["--function", "horspool"]] {
-        let table = good(&[&["coverage", text(&capture)], options].concat());
-        let widest = table.lines().map(|line| line.chars().count()).max().unwrap();
-        assert!(widest <= 80, "{widest}: {table}");
+    let capture = recorded(&folder, "search", "");
+    for options in ["", "--missing", "--file search.c", "--function horspool"] {
+        let table = run!("coverage {capture} {options}").good();
+        assert_fits(&table);
         assert!(table.lines().count() > 3, "{options:?}: {table}");
     }
-    let ours = json(&[text(&capture)]);
+    let ours = json(&capture);
     for what in ["lines", "branches", "functions", "instructions"] {
         let sum = rows(&ours, "files").iter().map(|file| part(file, what));
         let sum = sum.fold((0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
         assert_eq!(sum, part(&ours["all"], what), "{what}");
     }
     // What ran in each file is what ran.
-    let in_output = |of: &Value| of["funnel"]["in_output"].as_u64().unwrap();
-    let files = rows(&ours, "files").iter().map(|file| file["file"].as_str().unwrap());
-    let parts: Vec<u64> = files.map(|file| in_output(&json(&[text(&capture), "--file", file]))).collect();
+    let in_output = |of: &Value| number(&of["funnel"], "in_output");
+    let files = rows(&ours, "files").iter().map(|file| string(file, "file"));
+    let parts: Vec<u64> = files.map(|file| in_output(&json(&format!("{capture} --file {file}")))).collect();
     assert!(parts.len() > 3 && parts.iter().sum::<u64>() == in_output(&ours), "{parts:?}");
 }

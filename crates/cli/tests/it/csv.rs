@@ -5,9 +5,9 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use crate::run::{TIMED, ends, good, json, recorded, text, values};
+use crate::run::{TIMED, compiled, recorded, rows as list, run, string, values};
 use serde_json::Value;
-use tracewright_testkit::{Scratch, has_programs, skip};
+use tracewright_testkit::{Scratch, has_programs};
 
 type Row = BTreeMap<String, String>;
 
@@ -65,12 +65,12 @@ fn assert_same(what: &str, rows: &[Row], expected: &Value, columns: &[&str]) {
 }
 
 fn rows(capture: &str, rows: &str) -> Vec<Row> {
-    read(&good(&["profile", capture, "--format", "csv", "--rows", rows]))
+    read(&run!("profile {capture} --format csv --rows {rows}").good())
 }
 
 /// The same with all that is known in order.
 fn ordered(capture: &str, rows: &str) -> Vec<Row> {
-    read(&good(&["profile", capture, "--format", "csv", "--rows", rows, "--calls"]))
+    read(&run!("profile {capture} --format csv --rows {rows} --calls").good())
 }
 
 fn number(row: &Row, column: &str) -> u64 {
@@ -100,24 +100,12 @@ fn tables_are_those_of_json() {
         return;
     }
     let folder = Scratch::new("csv");
-    let source = folder.write("names.cc", NAMES.as_bytes());
-    let program = folder.path().join("names");
-    let compiled = Command::new("riscv64-linux-gnu-g++")
-        .args(["-O1", "-g", "-static", "-o", text(&program), text(&source)])
-        .output();
-    let programs: &[&str] = match compiled {
-        Ok(output) if output.status.success() => &["programs/bin/sort.elf", text(&program)],
-        _ => {
-            skip(test, "no riscv64-linux-gnu-g++, so only of C");
-            &["programs/bin/sort.elf"]
-        }
-    };
-    for program in programs {
-        let folder = Scratch::new("csv");
+    let names = compiled(test, &folder.write("names.cc", NAMES.as_bytes()), "");
+    // Without a compiler, only of C.
+    for program in names.iter().map(String::as_str).chain(["sort"]) {
         let capture = recorded(&folder, program, TIMED);
-        let capture = text(&capture);
-        let all = json(&["profile", capture, "--calls", "--json"]);
-        let functions = ordered(capture, "functions");
+        let all = run!("profile {capture} --calls --json").ends(0).json();
+        let functions = ordered(&capture, "functions");
         let columns = ["function", "address", "calls", "instructions", "inclusive_instructions"];
         assert_same("functions", &functions, &all["functions"], &columns);
         assert_same("functions", &functions, &all["functions"], &["cycles", "inclusive_cycles"]);
@@ -128,24 +116,23 @@ fn tables_are_those_of_json() {
             assert!(names.iter().any(|name| name.contains('"')), "{names:?}");
         }
         let columns = ["address", "depth", "irreducible", "entries", "trips", "fewest", "most"];
-        assert_same("loops", &ordered(capture, "loops"), &all["loops"], &columns);
+        assert_same("loops", &ordered(&capture, "loops"), &all["loops"], &columns);
 
         // JSON has the conditional ones, and indirect calls, in another order.
-        let branches = rows(capture, "branches");
+        let branches = rows(&capture, "branches");
         let conditional: HashMap<_, _> = branches.iter().map(|row| (row["address"].as_str(), row)).collect();
-        for expected in all["branches"].as_array().unwrap() {
-            let row = conditional[expected["address"].as_str().unwrap()];
+        for expected in list(&all, "branches") {
+            let row = conditional[string(expected, "address")];
             assert!(row["kind"].starts_with("conditional "), "{row:?}");
             let row = std::slice::from_ref(row);
             let expected = Value::from(vec![expected.clone()]);
             assert_same("branches", row, &expected, &["function", "taken", "not_taken"]);
         }
-        let edges = rows(capture, "edges");
-        for call in all["indirect_calls"].as_array().unwrap() {
-            let from = call["address"].as_str().unwrap();
-            let here: Vec<_> = edges.iter().filter(|row| row["address"] == from).collect();
-            assert_eq!(here.len(), call["targets"].as_array().unwrap().len(), "{call}");
-            for (row, target) in here.iter().zip(call["targets"].as_array().unwrap()) {
+        let edges = rows(&capture, "edges");
+        for call in list(&all, "indirect_calls") {
+            let here: Vec<_> = edges.iter().filter(|row| row["address"] == string(call, "address")).collect();
+            assert_eq!(here.len(), list(call, "targets").len(), "{call}");
+            for (row, target) in here.iter().zip(list(call, "targets")) {
                 assert_eq!(row["kind"], "indirect call");
                 assert_eq!(row["to_address"], cell(&target["address"]));
                 assert_eq!(row["to_function"], cell(&target["function"]));
@@ -162,29 +149,26 @@ fn blocks_and_edges_are_those_decoded() {
         return;
     }
     let folder = Scratch::new("csv");
-    let capture = recorded(&folder, "args", TIMED);
-    let capture = text(&capture);
-    let decoded = |more: &[&str], kind: &str, address: &str| -> Vec<String> {
-        let listing = good(&[&["decode", capture, "--json"], more].concat());
-        let elements = values(&listing);
-        let wanted = elements.filter(|element| element["kind"] == kind);
+    let (capture, kept) = (recorded(&folder, "args", TIMED), folder.join("kept"));
+    let decoded = |more: &str, kind: &str, address: &str| -> Vec<String> {
+        let listing = run!("decode {capture} --json {more}").good();
+        let wanted = values(&listing).filter(|element| element["kind"] == kind);
         wanted.map(|element| cell(&element[address])).collect()
     };
     let mut blocks: BTreeMap<String, u64> = BTreeMap::new();
-    for start in decoded(&[], "block", "start") {
+    for start in decoded("", "block", "start") {
         *blocks.entry(start).or_default() += 1;
     }
     // Nothing is lost in this trace: what comes after a branch is where it went.
-    let instructions = decoded(&["--instructions"], "instruction", "pc");
-    let branches: HashSet<_> = rows(capture, "branches").iter().map(|row| row["address"].clone()).collect();
+    let instructions = decoded("--instructions", "instruction", "pc");
+    let branches: HashSet<_> = rows(&capture, "branches").iter().map(|row| row["address"].clone()).collect();
     let mut edges: BTreeMap<(String, String), u64> = BTreeMap::new();
     for pair in instructions.windows(2).filter(|pair| branches.contains(&pair[0])) {
         *edges.entry((pair[0].clone(), pair[1].clone())).or_default() += 1;
     }
     assert!(blocks.len() > 20 && edges.len() > 20);
-    let kept = folder.path().join("kept");
-    good(&["profile", capture, "--format", "tracewright", "-o", text(&kept)]);
-    for of in [capture, text(&kept)] {
+    run!("profile {capture} --format tracewright -o {kept}").ends(0);
+    for of in [&capture, &kept] {
         let mut told: BTreeMap<String, u64> = BTreeMap::new();
         for row in rows(of, "blocks") {
             *told.entry(row["address"].clone()).or_default() += number(&row, "runs");
@@ -203,23 +187,21 @@ fn blocks_and_edges_are_those_decoded() {
         edges.iter().for_each(|((from, _), count)| *expected.entry(from.clone()).or_default() += count);
         assert_eq!(runs, expected);
     }
-    let all = rows(text(&kept), "blocks");
-    let part =
-        read(&good(&["profile", text(&kept), "--format", "csv", "--rows", "blocks", "--function", "main"]));
-    let expected: Vec<_> = all.into_iter().filter(|row| row["function"] == "main").collect();
+    let part = read(&run!("profile {kept} --format csv --rows blocks --function main").good());
+    let mut expected = rows(&kept, "blocks");
+    expected.retain(|row| row["function"] == "main");
     assert!(!expected.is_empty());
     assert_eq!(part, expected);
     // What needs an order is not in a file without one.
-    let functions = rows(text(&kept), "functions");
-    let of_capture = ordered(capture, "functions");
+    let functions = rows(&kept, "functions");
     let own = |rows: &[Row]| -> BTreeMap<String, (u64, u64)> {
         let counts = |row: &Row| (number(row, "instructions"), number(row, "calls"));
         rows.iter().map(|row| (row["function"].clone(), counts(row))).collect()
     };
-    assert_eq!(own(&functions), own(&of_capture));
+    assert_eq!(own(&functions), own(&ordered(&capture, "functions")));
     assert!(functions.iter().all(|row| row["inclusive_instructions"].is_empty() && row["cycles"].is_empty()));
-    let (_, said) = ends(2, &["profile", text(&kept), "--format", "csv", "--rows", "events"]);
-    assert!(said.contains("does not tell in which order things ran: choose other --rows"), "{said}");
+    let refused = run!("profile {kept} --format csv --rows events").ends(2);
+    refused.says("does not tell in which order things ran: choose other --rows");
 }
 
 #[test]
@@ -228,13 +210,12 @@ fn coverage_and_differences_are_those_of_json() {
         return;
     }
     let folder = Scratch::new("csv");
-    let capture = recorded(&folder, "hash", TIMED);
-    let capture = text(&capture);
-    let all = json(&["coverage", capture, "--json"]);
-    let told = read(&good(&["coverage", capture, "--csv"]));
+    let (capture, part) = (recorded(&folder, "hash", TIMED), folder.join("part"));
+    let all = run!("coverage {capture} --json").ends(0).json();
+    let told = read(&run!("coverage {capture} --csv").good());
     let mut at = told.iter();
-    for file in all["files"].as_array().unwrap() {
-        for function in file["functions_list"].as_array().unwrap() {
+    for file in list(&all, "files") {
+        for function in list(file, "functions_list") {
             let row = at.next().unwrap();
             assert_eq!(row["file"], cell(&file["file"]));
             assert_eq!(row["function"], cell(&function["name"]));
@@ -247,16 +228,14 @@ fn coverage_and_differences_are_those_of_json() {
     }
     assert!(at.next().is_none() && told.len() > 5);
 
-    let part = folder.path().join("part");
     let half = fs::metadata(format!("{capture}/trace.bin")).unwrap().len() / 2;
-    let to = half.to_string();
-    good(&["profile", capture, "--format", "tracewright", "--to", &to, "-o", text(&part)]);
-    let all = json(&["diff", text(&part), capture, "--json"]);
-    let told = read(&good(&["diff", text(&part), capture, "--csv"]));
+    run!("profile {capture} --format tracewright --to {half} -o {part}").ends(0);
+    let all = run!("diff {part} {capture} --json").ends(0).json();
+    let told = read(&run!("diff {part} {capture} --csv").good());
     let expected = [("function", "functions", "instructions"), ("branch", "branches", "ran")];
     let mut at = told.iter();
-    for (kind, list, count) in expected {
-        for of in all[list].as_array().unwrap() {
+    for (kind, table, count) in expected {
+        for of in list(&all, table) {
             let row = at.next().unwrap();
             assert_eq!((row["kind"].as_str(), &row["name"]), (kind, &cell(&of["name"])));
             for (side, name) in ["before", "after"].iter().enumerate() {

@@ -1,12 +1,10 @@
 //! Damaged trace is decoded up to the damage and from a synchronisation point after it, however many threads do it.
 
-use crate::support;
-
 use std::fs;
 use std::ops::Range;
-use std::process::Command;
 
-use support::{Source, decode, frames, write_snapshot};
+use crate::run::{number, run, text, values};
+use crate::support::{Source, decode, frames, write_snapshot};
 use tracewright_input::Packing;
 use tracewright_testkit::{Rng, Scratch, program};
 
@@ -15,20 +13,16 @@ type Lines = Vec<(u64, String)>;
 
 /// Decodes on one thread and on four; must say the same, and never panic.
 fn lines(scratch: &Scratch, what: &str) -> Lines {
-    let [one, four] = ["1", "4"].map(|jobs| decode(scratch.path(), &["--elements", "--json"], jobs));
-    for output in [&one, &four] {
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(matches!(output.status.code(), Some(0..=2)), "{what}: {errors}");
-        assert!(!errors.contains("panicked"), "{what}: {errors}");
-    }
-    assert!(one == four, "{what}: one thread and four differ; {:?}", scratch.path());
-    let text = String::from_utf8(one.stdout).unwrap();
+    let [one, four] = [1, 4].map(|jobs| decode(scratch.path(), "--elements --json", jobs));
+    let [one, four] = [one, four].map(|ran| ran.ends_within(0..=2).says_not("panicked"));
+    let is_same = (one.status, &one.out, &one.err) == (four.status, &four.out, &four.err);
+    assert!(is_same, "{what}: one thread and four differ; {:?}", scratch.path());
     let line = |line: &str| {
         let (_, rest) = line.split_once(r#""offset":"#).unwrap();
         let (offset, rest) = rest.split_once(',').unwrap();
         (offset.parse().unwrap(), rest.to_owned())
     };
-    text.lines().map(line).collect()
+    one.out.lines().map(line).collect()
 }
 
 /// What is said from an offset on, offsets counted from there. Not the end, and not a gap that ends there: they tell
@@ -165,11 +159,7 @@ fn all_sources_of_a_buffer_recover() {
 
 /// File offset and trace ID of all A-Syncs.
 fn file_syncs(scratch: &Scratch) -> Vec<(u64, u8)> {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tracewright"));
-    let output = command.arg("packets").arg(scratch.path()).arg("--json").output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    let number =
-        |line: &str, name: &str| line.split_once(name).unwrap().1.split(',').next().unwrap().parse().unwrap();
-    let syncs = text.lines().filter(|line| line.contains(r#""kind":"A-Sync""#));
-    syncs.map(|line| (number(line, r#""offset":"#), number(line, r#""id":"#) as u8)).collect()
+    let packets = run!("packets {} --json", text(scratch.path())).out;
+    let syncs = values(&packets).filter(|packet| packet["kind"] == "A-Sync");
+    syncs.map(|packet| (number(&packet, "offset"), number(&packet, "id") as u8)).collect()
 }

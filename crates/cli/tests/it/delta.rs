@@ -1,11 +1,12 @@
 //! `--delta`: the delta trace beside an E-Trace tells the cycle of each instruction that is traced.
 
-use crate::support::delta as support;
-use tracewright_testkit::Scratch;
+use std::fs;
 
-use support::{Listed, delta_bytes, listed, number, record, starts, stderr, told, tracewright};
+use crate::run::{Ran, cycles_and_addresses, elf, number, run, value};
+use crate::support::delta::{self as support, delta_bytes, record, starts, told};
 use tracewright_delta::{Cycles, Item, Stamp, Why};
 use tracewright_input::Capture;
+use tracewright_testkit::Scratch;
 use tracewright_testkit::qemu::{Guest, Variant, build};
 
 /// The cycles of all instructions, if all are known.
@@ -26,11 +27,10 @@ fn cycles(items: &[Item]) -> Vec<u64> {
 }
 
 /// All that is said by syncs is what the listing says.
-fn check_syncs(items: &[Item], listed: &Listed) {
+fn check_syncs(items: &[Item], listed: &[(u64, u64)]) {
     for item in items {
         if let Item::Sync { sync, .. } = item {
-            let at = sync.retired as usize;
-            assert_eq!((listed.cycles[at], listed.addresses[at]), (sync.cycle, sync.address), "{item}");
+            assert_eq!(listed[sync.retired as usize], (sync.cycle, sync.address), "{item}");
         }
     }
 }
@@ -81,11 +81,11 @@ fn threads_are_one_stream() {
 fn check_whole(program: &str, model: &str, format: &str) -> serde_json::Value {
     let place = Scratch::new("delta");
     let listing = place.join("listing");
-    let summary = record(&place, program, &["--timing", model, "--delta", "--listing", &listing]);
+    let summary = record(&place, program, &format!("--timing {model} --delta --listing {listing}"));
     let items = told(&delta_bytes(&place));
-    let listed = listed(&listing);
-    assert_eq!(number(&summary, "instructions"), listed.cycles.len() as u64, "{program}");
-    assert_eq!(cycles(&items), listed.cycles, "{program} {model}");
+    let listed = cycles_and_addresses(&fs::read_to_string(&listing).unwrap());
+    assert_eq!(number(&summary, "instructions"), listed.len() as u64, "{program}");
+    assert!(cycles(&items).into_iter().eq(listed.iter().map(|row| row.0)), "{program} {model}");
     check_syncs(&items, &listed);
     let [.., Item::Off { off, .. }] = items[..] else { panic!("{program}: it does not end") };
     assert_eq!(off.cycle - 1, number(&summary, "cycles"), "{program} {model}");
@@ -106,24 +106,23 @@ fn check_whole(program: &str, model: &str, format: &str) -> serde_json::Value {
 #[test]
 fn whoever_lost_packets_finds_the_place_again() {
     for (program, model, least, more) in [
-        ("traps", "rocket_like", 90, &[][..]),
-        ("traps32", "dual_issue", 60, &["--option", "resync_max=0"]),
-        ("jumps", "cva6_like", 100, &["--option", "resync_max=2"]),
-        ("jumps", "cva6_like", 100, &["--option", "resync_mode=cycles", "--option", "resync_max=8"]),
-        ("jumps", "dual_issue", 100, &["--option", "resync_mode=half_words", "--option", "resync_max=8"]),
-        ("tasks", "tiny", 100, &["--option", "encapsulation=pulp", "--option", "resync_max=1"]),
-        ("tasks", "dual_issue", 100, &["--option", "data=address,value", "--option", "resync_max=1"]),
-        ("timer", "rocket_like", 10, &["--option", "encapsulation=smi", "--option", "branch_prediction=off"]),
+        ("traps", "rocket_like", 90, ""),
+        ("traps32", "dual_issue", 60, "--option resync_max=0"),
+        ("jumps", "cva6_like", 100, "--option resync_max=2"),
+        ("jumps", "cva6_like", 100, "--option resync_mode=cycles --option resync_max=8"),
+        ("jumps", "dual_issue", 100, "--option resync_mode=half_words --option resync_max=8"),
+        ("tasks", "tiny", 100, "--option encapsulation=pulp --option resync_max=1"),
+        ("tasks", "dual_issue", 100, "--option data=address,value --option resync_max=1"),
+        ("timer", "rocket_like", 10, "--option encapsulation=smi --option branch_prediction=off"),
     ] {
         let place = Scratch::new("delta");
-        record(&place, program, &[&["--timing", model, "--delta"], more].concat());
+        record(&place, program, &format!("--timing {model} --delta {more}"));
         check_starts(&place, least);
     }
     // Formats that forget something know it where they synchronise.
     for spec in ["--delta=abc,amortise=4", "--delta=abc", "--delta=de,code=delta,d=elias"] {
         let place = Scratch::new("delta");
-        let how = ["--timing", "dual_issue", spec, "--option", "resync_max=2"];
-        record(&place, "jumps", &how);
+        record(&place, "jumps", &format!("--timing dual_issue {spec} --option resync_max=2"));
         let bytes = delta_bytes(&place);
         let mut cycles = Cycles::new(&bytes);
         let starts = starts(&place.join("run"));
@@ -139,7 +138,7 @@ fn whoever_lost_packets_finds_the_place_again() {
 #[test]
 fn times_are_sent_unless_an_option_says_otherwise() {
     let place = Scratch::new("delta");
-    record(&place, "traps32", &["--timing", "tiny", "--delta", "--option", "notime=true"]);
+    record(&place, "traps32", "--timing tiny --delta --option notime=true");
     let starts = starts(&place.join("run"));
     assert!(starts.len() > 60 && starts.iter().all(|(time, _)| *time == 0));
     let items = told(&delta_bytes(&place));
@@ -150,9 +149,9 @@ fn times_are_sent_unless_an_option_says_otherwise() {
     assert!(starts.iter().all(|(_, address)| syncs.any(|sync| sync == *address)));
     // Who does not ask for delta trace gets no times.
     let place = Scratch::new("delta");
-    record(&place, "args", &["--timing", "tiny"]);
+    record(&place, "args", "--timing tiny");
     assert!(support::starts(&place.join("run")).iter().all(|(time, _)| *time == 0));
-    assert!(!std::fs::exists(place.join("run/delta.bin")).unwrap());
+    assert!(!fs::exists(place.join("run/delta.bin")).unwrap());
 }
 
 /// What is not traced is in neither trace.
@@ -168,12 +167,12 @@ fn only_what_qualifies_is_told() {
     ] {
         let place = Scratch::new("delta");
         let listing = place.join("listing");
-        let how = ["--timing", model, "--delta", "--listing", &listing, "--when", when];
-        let summary = record(&place, "sort", &[&how[..], &["--max-instructions", "60000"]].concat());
-        let listed = listed(&listing);
+        let how = format!("--timing {model} --delta --listing {listing} --when '{when}'");
+        let summary = record(&place, "sort", &format!("{how} --max-instructions 60000"));
+        let listed = cycles_and_addresses(&fs::read_to_string(&listing).unwrap());
         let items = told(&delta_bytes(&place));
         let traced = number(&summary, "traced_instructions");
-        assert!(traced > 0 && traced < listed.cycles.len() as u64, "{when}: {traced}");
+        assert!(traced > 0 && traced < listed.len() as u64, "{when}: {traced}");
         let cycles = cycles(&items);
         assert_eq!(cycles.len() as u64, traced, "{when}");
         assert_eq!(number(&summary["delta"], "instructions"), traced, "{when}");
@@ -183,20 +182,18 @@ fn only_what_qualifies_is_told() {
         for item in &items {
             match item {
                 Item::Sync { sync, .. } if is_off => {
-                    let here = |at: &usize| {
-                        (listed.cycles[*at], listed.addresses[*at]) == (sync.cycle, sync.address)
-                    };
-                    at = (at..listed.cycles.len()).find(here).unwrap_or_else(|| panic!("{when}: {item}"));
+                    let here = listed[at..].iter().position(|row| *row == (sync.cycle, sync.address));
+                    at += here.unwrap_or_else(|| panic!("{when}: {item}"));
                     is_off = false;
                 }
                 Item::Run(run) => {
                     for retired in 0..run.retired() {
-                        assert_eq!(listed.cycles[at], run.cycle + retired / u64::from(run.each), "{when}");
+                        assert_eq!(listed[at].0, run.cycle + retired / u64::from(run.each), "{when}");
                         at += 1;
                     }
                 }
                 Item::Off { off, .. } => {
-                    assert_eq!(off.cycle, listed.cycles[at - 1] + 1, "{when}");
+                    assert_eq!(off.cycle, listed[at - 1].0 + 1, "{when}");
                     (is_off, offs) = (true, offs + 1);
                 }
                 _ => {}
@@ -210,11 +207,9 @@ fn only_what_qualifies_is_told() {
 /// A ring has the newest of both traces.
 #[test]
 fn rings_keep_the_newest() {
-    for (ring, trigger) in [("256", None), ("4K", None), ("2K", Some("pc in next_random")), ("1M", None)] {
+    for (ring, trigger) in [("256", ""), ("4K", ""), ("2K", "--trigger 'pc in next_random'"), ("1M", "")] {
         let place = Scratch::new("delta");
-        let mut how = vec!["--timing", "dual_issue", "--delta", "--ring", ring];
-        how.extend(trigger.iter().flat_map(|text| ["--trigger", text]));
-        how.extend(["--max-instructions", "400000"]);
+        let how = format!("--timing dual_issue --delta --ring {ring} {trigger} --max-instructions 400000");
         let summary = record(&place, "sort", &how);
         let bytes = delta_bytes(&place);
         let delta = &summary["delta"];
@@ -249,10 +244,8 @@ fn rings_keep_the_newest() {
 #[test]
 fn delta_trace_has_a_port_of_its_own() {
     let place = Scratch::new("delta");
-    let run = |more: &[&str]| {
-        record(&place, "jumps", &[&["--timing", "dual_issue", "--delta", "--port", "2"], more].concat())
-    };
-    let whole = run(&[]);
+    let run = |more: &str| record(&place, "jumps", &format!("--timing dual_issue --delta --port 2 {more}"));
+    let whole = run("");
     let bytes = delta_bytes(&place);
     let port = &whole["delta"]["port"];
     assert_eq!(number(port, "bits"), 8 * bytes.len() as u64);
@@ -260,8 +253,7 @@ fn delta_trace_has_a_port_of_its_own() {
     assert_eq!(number(port, "instructions"), number(&whole, "instructions"));
     let smallest = number(port, "smallest_buffer_bits");
     assert!(number(&whole["port"], "smallest_buffer_bits") < smallest, "E-Trace is smaller");
-    let sized =
-        |bits: u64, when_full: &str| run(&["--buffer", &format!("{bits}bits"), "--when-full", when_full]);
+    let sized = |bits: u64, when_full: &str| run(&format!("--buffer {bits}bits --when-full {when_full}"));
     for when_full in ["drop", "stall"] {
         let enough = sized(smallest, when_full);
         let buffer = &enough["delta"]["port"]["buffer"];
@@ -296,17 +288,13 @@ fn delta_trace_has_a_port_of_its_own() {
     assert!(stalls > 1000 && off.cycle > number(&waited, "cycles") + stalls / 2, "{off:?} {stalls}");
     check_starts(&place, 4);
 
-    let (dir, program) = (place.join("run"), "programs/bin/args.elf");
-    let how =
-        ["record", "--protocol", "etrace", "--timing", "tiny", "--delta", "--port", "1/4", "--buffer", "60B"];
-    let output = tracewright(&[&how[..], &["--when-full", "drop", "-o", &dir, program]].concat());
-    let text = stderr(&output);
+    let dir = place.join("run");
+    let port = "--port 1/4 --buffer 60B --when-full drop programs/bin/args.elf";
+    let text = run!("record --protocol etrace --timing tiny --delta -o {dir} {port}").err;
     let lines: Vec<_> = text.lines().filter(|line| line.starts_with("  ") && !line.contains(&dir)).collect();
     for name in ["  port ", "  delta ", "  delta port "] {
-        assert_eq!(
-            lines.iter().filter(|line| line.starts_with(name)).count(),
-            if name == "  delta " { 2 } else { 1 }
-        );
+        let count = lines.iter().filter(|line| line.starts_with(name)).count();
+        assert_eq!(count, if name == "  delta " { 2 } else { 1 });
     }
     assert!(lines.iter().all(|line| line.len() < 80), "{text}");
 }
@@ -317,21 +305,18 @@ fn logs_give_the_same_delta_trace() {
     for (program, model) in [("args", "rocket_like"), ("traps", "dual_issue"), ("semihosting32", "cva6_like")]
     {
         let place = Scratch::new("delta");
-        let log = place.join("run.log");
-        record(&place, program, &["--timing", model, "--delta", "--log", &log, "--details", "all"]);
+        let (dir, log, summary) = (place.join("run"), place.join("run.log"), place.join("encoded.json"));
+        record(&place, program, &format!("--timing {model} --delta --log {log} --details all"));
         let bytes = delta_bytes(&place);
-        let summary = place.join("encoded.json");
-        let elf = format!("programs/bin/{program}.elf");
+        let elf = elf(program);
         for how in [
-            &["encode", &log, "--image", &elf][..],
-            &["record", "--protocol", "etrace", "--from", &log, &elf],
+            format!("encode {log} --image {elf} -q -o"),
+            format!("record -q --protocol etrace --from {log} {elf} -o"),
         ] {
-            let (dir, more) = (place.join("run"), ["-q", "--delta", "--summary", &summary]);
-            let output = tracewright(&[how, &["-o", &dir], &more].concat());
-            assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()), "{how:?}");
-            assert!(delta_bytes(&place) == bytes, "{program} {model} {how:?}");
-            let summary = crate::run::value(&summary);
-            assert_eq!(number(&summary["delta"], "bytes"), bytes.len() as u64);
+            let ran = run!("{how} {dir} --delta --summary {summary}").ends(0);
+            assert_eq!(ran.err, "", "{how}");
+            assert!(delta_bytes(&place) == bytes, "{program} {model} {how}");
+            assert_eq!(number(&value(&summary)["delta"], "bytes"), bytes.len() as u64);
         }
     }
 }
@@ -345,15 +330,15 @@ fn line(cycle: u64, pc: u64, bits: u32) -> String {
 fn logs_of_others_have_cycles_too() {
     let (nop, jump) = (0x0000_0013, 0x0000_0067);
     let place = Scratch::new("delta");
+    let log = place.join("cva6.log");
     let encode = |text: &str, spec: &str| {
-        std::fs::write(place.join("cva6.log"), text).unwrap();
-        tracewright(&["encode", &place.join("cva6.log"), "-o", &place.join("run"), spec])
+        fs::write(&log, text).unwrap();
+        run!("encode {log} -o {} {spec}", place.join("run"))
     };
     // Two retire in cycle 12; then something is missing: what was told ends there.
     let steps = [(10, 0x1000), (11, 0x1004), (12, 0x1008), (12, 0x100c), (20, 0x2000), (22, 0x2004)];
     let text: String = steps.iter().map(|&(cycle, pc)| line(cycle, pc, nop)).collect();
-    let output = encode(&text, "--delta");
-    assert!(output.status.success(), "{}", stderr(&output));
+    encode(&text, "--delta").ends(0);
     let items = told(&delta_bytes(&place));
     assert_eq!(cycles(&items), [10, 11, 12, 12, 20, 22]);
     let offs = items.iter().filter_map(|item| match item {
@@ -363,54 +348,42 @@ fn logs_of_others_have_cycles_too() {
     assert_eq!(offs.collect::<Vec<_>>(), [(13, 4), (23, 6)]);
     check_starts(&place, 2);
     // A format that has one a cycle does not fit.
-    let output = encode(&text, "--delta=ac");
-    assert_eq!(output.status.code(), Some(2));
-    let expected = "--delta=ac: {A,C} tells one instruction a cycle, not 2: take `abc` or `de`";
-    assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+    let refused = encode(&text, "--delta=ac").ends(2);
+    refused.says("--delta=ac: {A,C} tells one instruction a cycle, not 2: take `abc` or `de`");
 
     // Time goes back: what came before is kept.
     let text = [line(10, 0x1000, nop), line(9, 0x1004, jump), line(11, 0, nop)].concat();
-    let output = encode(&text, "--delta");
-    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    let expected = "delta.bin: ends there: an instruction retired in cycle 9, before the last one";
-    assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+    let cut = encode(&text, "--delta").ends(1);
+    cut.says("delta.bin: ends there: an instruction retired in cycle 9, before the last one");
     assert_eq!(cycles(&told(&delta_bytes(&place))), [10]);
 
     // Without cycles there is no delta trace.
-    let output = encode("core   0: 0x0000000080000000 (0x00000013) nop\n", "--delta");
-    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-    let expected =
-        "cva6.log: --delta: the log does not tell in which cycles instructions retire: logs of CVA6 do";
-    assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+    let none = encode("core   0: 0x0000000080000000 (0x00000013) nop\n", "--delta").ends(2);
+    none.says(
+        "cva6.log: --delta: the log does not tell in which cycles instructions retire: logs of CVA6 do",
+    );
 }
 
 /// Without the file, or with a part of it, all else is there.
 #[test]
 fn a_capture_without_its_delta_trace_opens() {
     let place = Scratch::new("delta");
-    record(&place, "args", &["--timing", "tiny", "--delta"]);
+    record(&place, "args", "--timing tiny --delta");
     let (dir, file) = (place.join("run"), place.join("run/delta.bin"));
-    let info = |expected_status: i32| {
-        let output = tracewright(&["info", &dir, "--json"]);
-        assert_eq!(output.status.code(), Some(expected_status), "{}", stderr(&output));
-        let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-        (json["sources"][0]["delta"].clone(), stderr(&output))
-    };
+    let delta = |info: &Ran| info.json()["sources"][0]["delta"].clone();
+    let info = |status: i32| run!("info {dir} --json").ends(status);
     let bytes = delta_bytes(&place);
-    let (delta, _) = info(0);
-    assert_eq!((number(&delta, "bytes"), &delta["format"]), (bytes.len() as u64, &"ac".into()));
-    let text = tracewright(&["info", &dir]).stdout;
-    let text = String::from_utf8(text).unwrap();
+    let told_of = delta(&info(0));
+    assert_eq!((number(&told_of, "bytes"), &told_of["format"]), (bytes.len() as u64, &"ac".into()));
     let lines = format!(
         "  delta trace: the cycle of each instruction, {} bytes\n    format   ac, exact\n    file     {file}\n",
         bytes.len()
     );
-    assert!(text.contains(&lines), "{text}");
+    run!("info {dir}").prints(lines);
 
     for len in [0, 1, 10, bytes.len() / 2, bytes.len() - 1] {
-        std::fs::write(&file, &bytes[..len]).unwrap();
-        let (delta, words) = info(1);
-        assert!(words.contains("it was cut short since"), "{words}");
+        fs::write(&file, &bytes[..len]).unwrap();
+        let delta = delta(&info(1).says("it was cut short since"));
         assert_eq!(number(&delta, "bytes"), len as u64);
         assert_eq!(delta["format"].is_null(), len < 30, "{len}");
         let items = told(&bytes[..len]);
@@ -418,15 +391,12 @@ fn a_capture_without_its_delta_trace_opens() {
         assert!(len == 0 || items.last().is_some_and(is_truncated), "{len}: {items:?}");
     }
 
-    std::fs::remove_file(&file).unwrap();
-    let (delta, told) = info(1);
-    assert!(delta.is_null());
+    fs::remove_file(&file).unwrap();
     let expected =
         "capture.toml:11: error: delta \"delta.bin\": no such file: cycles of instructions will not be known";
-    assert!(told.contains(expected), "{told}");
+    assert!(delta(&info(1).says(expected)).is_null());
     let capture = Capture::open(dir.as_ref()).unwrap();
     assert_eq!((capture.sources.len(), capture.buffers.len(), capture.problems.len()), (1, 1, 1));
-    let output = tracewright(&["decode", &dir, "--summary", "--json"]);
-    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let summary = run!("decode {dir} --summary --json").json();
     assert!(number(&summary, "instructions") > 3000, "{summary}");
 }

@@ -83,8 +83,8 @@ fn check(coresight: &Path, listing: &str) -> Option<()> {
     let src_addr_n: &[&str] = if listing.ends_with("_src_addr_N") { &["--src-addr-n"] } else { &[] };
     let jobs = ["1", "3"];
     let mut ours = jobs.map(|jobs| {
-        let how = ["decode", "--elements", "--style", "opencsd", "--jobs", jobs];
-        Lines::of(command(&how).arg(coresight.join(capture)).args(options).args(src_addr_n)).unwrap()
+        let how = format!("decode --elements --style opencsd --jobs {jobs}");
+        Lines::of(command(how).arg(coresight.join(capture)).args(options).args(src_addr_n)).unwrap()
     });
     let mut differences =
         DIFFERENCES.iter().filter(|(name, _)| *name == listing).map(|(_, line)| line.as_bytes());

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
+use crate::run::{seeds, text};
 use crate::support::{Source, frames, write_snapshot};
 use tracewright_core::{Element, Ended};
 use tracewright_etm::packet::Kind;
@@ -21,7 +22,7 @@ const SNAPSHOTS: u64 = 60;
 
 fn list(dir: &Path) -> String {
     let listing = Command::new("trc_pkt_lister")
-        .args(["-ss_dir", dir.to_str().unwrap(), "-decode_only", "-src_addr_n", "-logstdout"])
+        .args(["-ss_dir", text(dir), "-decode_only", "-src_addr_n", "-logstdout"])
         .current_dir(dir)
         .output()
         .unwrap();
@@ -80,10 +81,8 @@ fn opencsd_lists_what_was_executed() {
     if !lister::available("opencsd_lists_what_was_executed") {
         return;
     }
-    let seeds = std::env::var("ENCODE_SEEDS").unwrap_or(format!("0-{SNAPSHOTS}"));
-    let (from, to) = seeds.split_once('-').unwrap();
     let mut kinds = BTreeSet::new();
-    for seed in from.parse().unwrap()..to.parse().unwrap() {
+    for seed in seeds("ENCODE_SEEDS", SNAPSHOTS) {
         kinds.extend(opencsd_agrees(seed).unwrap_or_else(|error| panic!("{error}")));
     }
     let expected = [

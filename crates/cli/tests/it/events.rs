@@ -6,13 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::run::{text, tracewright};
+use crate::run::{copy_folder, hex, number, rows as list, run, string, text, values};
 use serde_json::Value;
 use tracewright_testkit::{Rng, Scratch, captures_for, lister};
-
-fn json(arguments: &[&str]) -> Value {
-    serde_json::from_slice(&tracewright(arguments).stdout).unwrap()
-}
 
 /// The header of an event packet; the lowest four bits say which.
 const EVENT: u8 = 0x70;
@@ -20,18 +16,17 @@ const EVENT: u8 = 0x70;
 /// A copy of a capture, with events. How many of each number.
 fn with_events(capture: &Path, folder: &Scratch) -> (PathBuf, [u64; 4]) {
     let copy = folder.path().join("events");
-    copy_all(capture, &copy);
+    copy_folder(capture, &copy);
     let trace = copy.join("session1.bin");
     let bytes = fs::read(&trace).unwrap();
-    let listing = String::from_utf8(tracewright(&["packets", text(capture), "--json"]).stdout).unwrap();
+    let listing = run!("packets {} --json", text(capture)).out;
     let (mut out, mut counts, mut at) = (Vec::new(), [0; 4], 0);
     let mut rng = Rng::new(8);
     let mut after_atom = false;
-    for line in listing.lines() {
-        let packet: Value = serde_json::from_str(line).unwrap();
-        let is_atom = packet["kind"].as_str().unwrap().starts_with("Atom");
+    for packet in values(&listing) {
+        let is_atom = string(&packet, "kind").starts_with("Atom");
         if is_atom && after_atom && rng.next_u64().is_multiple_of(4) {
-            let offset = packet["offset"].as_u64().unwrap() as usize;
+            let offset = number(&packet, "offset") as usize;
             out.extend(&bytes[at..offset]);
             at = offset;
             let bits = 1 + (rng.next_u64() % 15) as u8;
@@ -43,18 +38,6 @@ fn with_events(capture: &Path, folder: &Scratch) -> (PathBuf, [u64; 4]) {
     out.extend(&bytes[at..]);
     fs::write(&trace, out).unwrap();
     (copy, counts)
-}
-
-fn copy_all(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let (from, to) = (entry.path(), to.join(entry.file_name()));
-        if from.is_dir() {
-            copy_all(&from, &to);
-        } else {
-            fs::write(to, fs::read(from).unwrap()).unwrap();
-        }
-    }
 }
 
 /// By number of the event, and where the instructions begin that ran last before it: how many, and the cycles that were counted from the
@@ -102,10 +85,9 @@ fn opencsd(capture: &Path, folder: &Scratch) -> Rows {
 /// What a profile says.
 fn ours(profile: &Value) -> Rows {
     let mut rows = Rows::new();
-    for row in profile["events"].as_array().unwrap() {
-        let address = row["address"].as_str().map(|hex| u64::from_str_radix(&hex[2..], 16).unwrap());
-        let number = |name: &str| row[name].as_u64().unwrap();
-        rows.insert((number("event"), address), (number("count"), number("within_cycles")));
+    for row in list(profile, "events") {
+        let address = row["address"].as_str().map(hex);
+        rows.insert((number(row, "event"), address), (number(row, "count"), number(row, "within_cycles")));
     }
     rows
 }
@@ -121,21 +103,19 @@ fn events_are_those_of_opencsd() {
     for name in ["001-ack_test", "trace_file_cid_vmid", "maxspec0_commopt1", "src_addr", "ete_mem"] {
         let folder = Scratch::new("events");
         let (capture, counts) = with_events(&captures.join("coresight").join(name), &folder);
-        let profile = json(&["profile", text(&capture), "--calls", "--json"]);
+        let profile = run!("profile {} --calls --json", text(&capture)).json();
         let rows = ours(&profile);
         assert_eq!(rows, opencsd(&capture, &folder), "{name}");
         // None is lost, whichever way they are summed up.
-        for (number, &count) in (0..).zip(&counts) {
-            let of_blocks: u64 =
-                rows.iter().filter(|((event, _), _)| *event == number).map(|(_, row)| row.0).sum();
-            let of_functions = profile["events_of_functions"].as_array().unwrap().iter();
-            let of_functions = of_functions.filter(|row| row["event"] == number);
-            let of_functions: u64 = of_functions.map(|row| row["count"].as_u64().unwrap()).sum();
-            assert!(count > 0 && of_blocks == count && of_functions == count, "{name}: {number}");
+        for (event, &count) in (0..).zip(&counts) {
+            let of_blocks: u64 = rows.iter().filter(|((of, _), _)| *of == event).map(|(_, row)| row.0).sum();
+            let of_functions = list(&profile, "events_of_functions").iter();
+            let of_functions = of_functions.filter(|row| row["event"] == event);
+            let of_functions: u64 = of_functions.map(|row| number(row, "count")).sum();
+            assert!(count > 0 && of_blocks == count && of_functions == count, "{name}: {event}");
         }
         timed += rows.values().map(|row| row.1).sum::<u64>();
-        let arguments = ["profile", text(&capture), "--format", "csv", "--rows", "events"];
-        let table = String::from_utf8(tracewright(&arguments).stdout).unwrap();
+        let table = run!("profile {} --format csv --rows events", text(&capture)).out;
         assert_eq!(table.lines().count(), 1 + rows.len(), "{name}");
     }
     assert!(timed > 1000, "{timed}");
@@ -144,11 +124,11 @@ fn events_are_those_of_opencsd() {
 /// The one capture that has an event: it comes before anything that ran.
 #[test]
 fn an_event_of_a_real_capture() {
-    let Some(captures) = captures_for("an_event_of_a_real_capture", "") else { return };
-    let capture = captures.join("coresight/event_test");
-    let profile = json(&["profile", text(&capture), "--calls", "--json"]);
+    let test = "an_event_of_a_real_capture";
+    let Some(capture) = captures_for(test, "coresight/event_test") else { return };
+    let capture = text(&capture);
+    let profile = run!("profile {capture} --calls --json").json();
     assert_eq!(ours(&profile), Rows::from([((0, None), (1, 0))]));
-    let table = tracewright(&["profile", text(&capture), "--format", "csv", "--rows", "function-events"]);
-    let table = String::from_utf8(table.stdout).unwrap();
+    let table = run!("profile {capture} --format csv --rows function-events").out;
     assert_eq!(table.lines().nth(1), Some("?,0,1,0,0,0"), "{table}");
 }

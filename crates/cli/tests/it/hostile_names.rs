@@ -1,7 +1,8 @@
 //! Names that anybody may have put into a file, in every output of every verb: nothing steers a terminal, no line is forged, and each
 //! format stays what it is.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
@@ -10,7 +11,7 @@ use tracewright_core::text::is_unprintable;
 use tracewright_qemu::format::{CHUNK_HEADER, ChunkHeader, checksum};
 use tracewright_testkit::Scratch;
 
-use crate::run::{command, root};
+use crate::run::{self, command, copy_folder, replace, root, text};
 use crate::support::hostile_elf;
 #[allow(dead_code, reason = "only whether it is well-formed is asked")]
 #[path = "../../../report/src/tests/xml.rs"]
@@ -36,13 +37,13 @@ const HOSTILE: [&str; 12] = [
 const FILE: &str = "=evil\x1b[31m\nFORGED\u{202e}\x7f\"<a>&.elf";
 
 fn tracewright(arguments: &[OsString]) -> Output {
-    command(&[]).args(arguments).stdin(Stdio::null()).output().unwrap()
+    command("").args(arguments).stdin(Stdio::null()).output().unwrap()
 }
 
 /// Arguments in one line; `{}` stands for a path.
 fn words(line: &str, path: &Path) -> Vec<OsString> {
     let word = |word| if word == "{}" { path.as_os_str().to_owned() } else { OsString::from(word) };
-    line.split_whitespace().map(word).collect()
+    run::words(line).into_iter().map(word).collect()
 }
 
 /// What an output is.
@@ -153,8 +154,8 @@ fn run_all(folder: &Scratch, capture: &Path, lines: &[(&str, Is)]) {
         assert!(matches!(output.status.code(), Some(0 | 1)), "{line}: {}: {errors}", output.status);
         if has_file {
             clean(&format!("{line}: standard output"), &output.stdout, false);
-            check(line, is, &std::fs::read(&file).unwrap_or_else(|_| panic!("{line}: no file: {errors}")));
-            std::fs::remove_file(&file).unwrap();
+            check(line, is, &fs::read(&file).unwrap_or_else(|_| panic!("{line}: no file: {errors}")));
+            fs::remove_file(&file).unwrap();
         } else if !output.stdout.is_empty()
             || !(line.ends_with("--summary") || output.status.code() == Some(1))
         {
@@ -166,7 +167,7 @@ fn run_all(folder: &Scratch, capture: &Path, lines: &[(&str, Is)]) {
 
 /// A capture of a program whose names are hostile: symbols, source files, its own, and those of the capture.
 fn recorded(folder: &Scratch) -> PathBuf {
-    let elf = std::fs::read(root().join("programs/bin/args.elf")).unwrap();
+    let elf = fs::read(root().join("programs/bin/args.elf")).unwrap();
     let program = folder.write(FILE, &hostile_elf::renamed(&elf, &HOSTILE));
     let capture = folder.path().join(FILE.replace(".elf", ""));
     let arguments = words("record --protocol etrace --timing rocket_like --delta -o {}", &capture);
@@ -174,12 +175,9 @@ fn recorded(folder: &Scratch) -> PathBuf {
     clean("record", &output.stderr, false);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let toml = capture.join("capture.toml");
-    let text = std::fs::read_to_string(&toml).unwrap();
-    clean("capture.toml", text.as_bytes(), false);
-    let named = text.replace("\"hart0\"", r#""\u001b[31m\nFORGED\u202e=hart""#);
-    let named = named.replace("name = \"trace\"", r#"name = "\u001b[31m\nFORGED\u202e=buffer""#);
-    assert_ne!(text, named);
-    std::fs::write(&toml, named).unwrap();
+    clean("capture.toml", &fs::read(&toml).unwrap(), false);
+    replace(&toml, "\"hart0\"", r#""\u001b[31m\nFORGED\u202e=hart""#);
+    replace(&toml, "name = \"trace\"", r#"name = "\u001b[31m\nFORGED\u202e=buffer""#);
     capture
 }
 
@@ -190,18 +188,8 @@ fn names_in_programs_and_captures() {
     let kept = folder.path().join("kept.prof");
     let store = words("profile {} --format tracewright -o", &capture);
     assert!(tracewright(&[&store[..], &[kept.clone().into()]].concat()).status.success());
-    let text = kept.to_str().unwrap();
-    let with_kept: Vec<(String, Is)> = vec![
-        (format!("diff {{}} {text}"), Is::Text),
-        (format!("diff {{}} {text} --json"), Is::Json),
-        (format!("diff {{}} {text} --csv"), Is::Csv),
-        (format!("merge {{}} {text} -o FILE --json"), Is::Kept),
-        (format!("profile {text}"), Is::Text),
-        (format!("profile {text} --json"), Is::Json),
-    ];
-    let with_kept: Vec<_> = with_kept.iter().map(|(line, is)| (line.as_str(), *is)).collect();
     let function = r#"\x0aFORGED\x20line\x0afn=FORGEDmain"#.replace(r"\x20", " ");
-    let mut lines = vec![
+    let lines = [
         ("info {}", Is::Text),
         ("info {} --json", Is::Json),
         ("stats {}", Is::Text),
@@ -242,20 +230,27 @@ fn names_in_programs_and_captures() {
         ("profile {} --format fdata -o FILE", Is::Text),
         ("profile {} --format profgen -o FILE", Is::Text),
         ("profile {} --format llvm -o FILE", Is::Text),
+        ("profile {} --format csv --rows functions", Is::Csv),
+        ("profile {} --format csv --rows loops", Is::Csv),
+        ("profile {} --format csv --rows branches", Is::Csv),
+        ("profile {} --format csv --rows blocks", Is::Csv),
+        ("profile {} --format csv --rows edges", Is::Csv),
+        ("diff {} KEPT", Is::Text),
+        ("diff {} KEPT --json", Is::Json),
+        ("diff {} KEPT --csv", Is::Csv),
+        ("merge {} KEPT -o FILE --json", Is::Kept),
+        ("profile KEPT", Is::Text),
+        ("profile KEPT --json", Is::Json),
     ];
-    lines.extend(with_kept);
-    run_all(&folder, &capture, &lines);
-    for rows in ["functions", "loops", "branches", "blocks", "edges"] {
-        run_all(&folder, &capture, &[(&format!("profile {{}} --format csv --rows {rows}"), Is::Csv)]);
+    let kept = text(&kept);
+    for (line, is) in lines {
+        run_all(&folder, &capture, &[(&line.replace("KEPT", kept), is)]);
     }
-    for json in [None, Some("--json")] {
-        let annotate = [OsStr::new("annotate"), capture.as_os_str(), OsStr::new(&function)];
-        let arguments: Vec<_> =
-            annotate.iter().copied().chain(json.map(OsStr::new)).map(OsStr::to_owned).collect();
-        let output = tracewright(&arguments);
+    for (option, is) in [("", Is::Text), ("--json", Is::Json)] {
+        let output = tracewright(&words(&format!("annotate {{}} '{function}' {option}"), &capture));
         clean("annotate: standard error", &output.stderr, false);
         assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-        check("annotate", if json.is_some() { Is::Json } else { Is::Text }, &output.stdout);
+        check("annotate", is, &output.stdout);
     }
 }
 
@@ -284,27 +279,19 @@ const READERS: [(&str, Is); 10] = [
 fn names_of_processes_and_of_what_they_mapped() {
     let folder = Scratch::new("hostile-names");
     let samples = root().join("samples");
-    let mut bytes = std::fs::read(samples.join("perf/perf.data")).unwrap();
+    let mut bytes = fs::read(samples.join("perf/perf.data")).unwrap();
     patch(&mut bytes, "hello\0", "\x1b[1m\n\0");
     patch(&mut bytes, "/usr/bin/hello.elf", "/\x1b[31m\nFORGED\u{202e}=");
     run_all(&folder, &folder.write("=\x1b\nFORGED.data", &bytes), &READERS);
 
     let threads = folder.path().join("=\x1b[31m\nFORGED threads");
-    std::fs::create_dir(&threads).unwrap();
-    for entry in std::fs::read_dir(samples.join("threads")).unwrap() {
-        let path = entry.unwrap().path();
-        std::fs::copy(&path, threads.join(path.file_name().unwrap())).unwrap();
-    }
-    let mappings = std::fs::read_to_string(threads.join("mappings.toml")).unwrap();
+    copy_folder(samples.join("threads"), &threads);
     let hostile = r#""\u001b[31m\nFORGED\u202e""#;
-    let mappings = mappings.replace("\"hello\"", hostile).replace("\"hello.elf\"", hostile);
-    std::fs::write(threads.join("mappings.toml"), mappings).unwrap();
+    replace(threads.join("mappings.toml"), "\"hello\"", hostile);
+    replace(threads.join("mappings.toml"), "\"hello.elf\"", hostile);
     for (file, from) in [("device_0.ini", "name="), ("trace.ini", "name="), ("snapshot.ini", "description=")]
     {
-        let text = std::fs::read_to_string(threads.join(file)).unwrap();
-        assert!(text.contains(from), "{file}: {text}");
-        std::fs::write(threads.join(file), text.replacen(from, &format!("{from}\x1b[31m\u{202e}\x7f"), 1))
-            .unwrap();
+        replace(threads.join(file), from, &format!("{from}\x1b[31m\u{202e}\x7f"));
     }
     run_all(&folder, &threads, &READERS);
 }
@@ -313,7 +300,7 @@ fn names_of_processes_and_of_what_they_mapped() {
 fn names_in_logs_of_the_plugin() {
     let folder = Scratch::new("hostile-names");
     let samples = root().join("samples");
-    let mut bytes = std::fs::read(samples.join("retirement.log")).unwrap();
+    let mut bytes = fs::read(samples.join("retirement.log")).unwrap();
     patch(&mut bytes, "/nowhere/libgone.so", "/\x1b[31m\nFORGED\u{202e}");
     patch(&mut bytes, "this log was made by hand", "\x1b[31m\nFORGED\u{202e}\x7f");
     patch(&mut bytes, "--from=3", "\n\x1b[1m\x7f");
@@ -323,13 +310,8 @@ fn names_in_logs_of_the_plugin() {
     chunk.checksum = checksum(&body[..chunk.len as usize]);
     head.copy_from_slice(&chunk.to_bytes());
     let log = folder.write("=\x1b[31m\nFORGED.log", &bytes);
-    let lines = [
-        ("info {}", Is::Text),
-        ("info {} --json", Is::Json),
-        ("stats {}", Is::Text),
-        ("stats {} --json", Is::Json),
-    ];
-    run_all(&folder, &log, &lines);
+    // Of those, `info` and `stats` read logs.
+    run_all(&folder, &log, &READERS[..4]);
     let shown = tracewright(&words("info {}", &log));
     let text = String::from_utf8(shown.stdout).unwrap();
     for hostile in [r"of /\x1b[31m\x0aFORGED", r"note: \x1b[31m\x0aFORGED", r"./countdown \x0a\x1b[1m"] {

@@ -2,17 +2,17 @@
 //! kept.
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use tracewright_core::{Block, Class, Ended, Isa};
 use tracewright_hart::HartSink;
 use tracewright_hart::log::own::Writer;
 use tracewright_isa::riscv::Xlen;
-use tracewright_testkit::{Scratch, captures_for, skip};
+use tracewright_testkit::{Scratch, captures_for};
 
 use crate::elf;
-use crate::run::{stderr, stdout, tracewright};
+use crate::run::{ETRACE, command, compiled, root, run, text};
 
 /// Opens a folder and makes it the working folder, puts a link to `argv[1]` where it was, and tries to reach what is there.
 /// The status says what it reached.
@@ -43,22 +43,14 @@ int main(int argc, char **argv) {
 #[test]
 fn a_program_does_not_leave_its_root() {
     let folder = Scratch::new("hostile-programs");
-    let source = folder.write("escape.c", ESCAPE.as_bytes());
-    let scratch = source.parent().unwrap();
-    let (root, outside) = (scratch.join("root"), scratch.join("outside"));
+    let (root, outside) = (folder.path().join("root"), folder.path().join("outside"));
     fs::create_dir_all(&root).unwrap();
     fs::create_dir_all(outside.join("etc")).unwrap();
     fs::write(outside.join("etc/secret"), "secret").unwrap();
-    let program = root.join("escape");
-    let compiled =
-        Command::new("riscv64-linux-gnu-gcc").arg("-static").arg(&source).arg("-o").arg(&program).status();
-    if !compiled.is_ok_and(|status| status.success()) {
-        return skip("a_program_does_not_leave_its_root", "no riscv64-linux-gnu-gcc");
-    }
-    let (root_name, outside_name) = (root.to_str().unwrap(), outside.to_str().unwrap());
-    let output =
-        tracewright(&["record", "-q", "--root", root_name, "--writable", "/escape", "--", outside_name]);
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let source = folder.write("escape.c", ESCAPE.as_bytes());
+    let Some(program) = compiled("a_program_does_not_leave_its_root", &source, "") else { return };
+    fs::rename(program, root.join("escape")).unwrap();
+    run!("record -q --root {} --writable /escape -- {}", text(&root), text(&outside)).ends(0);
     let names = |path: &Path| fs::read_dir(path).unwrap().count();
     assert_eq!((names(&outside), names(&outside.join("etc"))), (1, 1));
     assert!(root.join("a2/etc/made").exists() && root.join("a2/etc/folder").exists());
@@ -68,21 +60,22 @@ fn a_program_does_not_leave_its_root() {
 #[test]
 fn nothing_is_recorded_where_the_program_may_change_it() {
     let folder = Scratch::new("hostile-programs");
-    let root = &folder.path().join("root");
-    fs::create_dir(root).unwrap();
-    fs::copy("../../programs/bin/args.elf", root.join("args")).unwrap();
-    std::os::unix::fs::symlink(root, root.with_file_name("link")).unwrap();
-    let (root_name, link) = (root.to_str().unwrap(), root.with_file_name("link"));
-    for output in [root.join("out"), root.join("new/out"), link.join("out"), root.join("../root/out")] {
+    let (root, link) = (folder.join("root"), folder.join("link"));
+    fs::create_dir(&root).unwrap();
+    fs::copy(args(), format!("{root}/args")).unwrap();
+    std::os::unix::fs::symlink(&root, &link).unwrap();
+    for output in ["root/out", "root/new/out", "link/out", "root/../root/out"].map(|name| folder.join(name)) {
         for option in ["-o", "--log", "--listing", "--summary"] {
-            let how =
-                ["record", "--root", root_name, "--writable", option, output.to_str().unwrap(), "/args"];
-            let output = tracewright(&how);
-            assert_eq!(output.status.code(), Some(2), "{how:?}");
-            assert!(stderr(&output).contains("is in --root"), "{}", stderr(&output));
+            let refused = run!("record --root {root} --writable {option} {output} /args").ends(2);
+            refused.says("is in --root");
         }
     }
     assert_eq!(fs::read_dir(root).unwrap().count(), 1);
+}
+
+/// A sample program.
+fn args() -> PathBuf {
+    root().join("programs/bin/args.elf")
 }
 
 /// A mapped file that is no program is not read.
@@ -100,43 +93,30 @@ int main(void) {
 }
 "#;
     let folder = Scratch::new("hostile-programs");
-    let source = folder.write("map.c", MAP.as_bytes());
-    let root = folder.path().join("root");
+    let root = folder.join("root");
     fs::create_dir(&root).unwrap();
-    let compiled = Command::new("riscv64-linux-gnu-gcc")
-        .arg("-static")
-        .arg(&source)
-        .arg("-o")
-        .arg(root.join("map"))
-        .status();
-    if !compiled.is_ok_and(|status| status.success()) {
-        return skip("a_huge_file_that_is_mapped", "no riscv64-linux-gnu-gcc");
-    }
-    let output = tracewright(&["record", "-q", "--root", root.to_str().unwrap(), "--writable", "/map"]);
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let source = folder.write("map.c", MAP.as_bytes());
+    let Some(program) = compiled("a_huge_file_that_is_mapped", &source, "") else { return };
+    fs::rename(program, format!("{root}/map")).unwrap();
+    run!("record -q --root {root} --writable /map").ends(0);
 }
 
 /// A recording that does not begin leaves an earlier one as it is.
 #[test]
 fn an_earlier_recording_is_kept_until_the_next_begins() {
     let folder = Scratch::new("hostile-programs");
-    let out = folder.path().join("out");
-    let (out_name, log) = (out.to_str().unwrap(), out.join("run.log"));
-    assert_eq!(
-        tracewright(&["record", "-q", "-o", out_name, "programs/bin/args.elf"]).status.code(),
-        Some(0)
-    );
+    let (out, log) = (folder.join("out"), folder.join("out/run.log"));
+    run!("record -q -o {out} programs/bin/args.elf").ends(0);
     let recorded = fs::read(&log).unwrap();
     for (more, status) in [
-        (&["not-there.elf"][..], 2),
-        (&["--from", log.to_str().unwrap()], 2),
-        (&["--timing", "print"], 0),
-        (&["--timing", "no-such-model", "programs/bin/args.elf"], 2),
+        ("not-there.elf", 2),
+        (&format!("--from {log}"), 2),
+        ("--timing print", 0),
+        ("--timing no-such-model programs/bin/args.elf", 2),
     ] {
-        let output = tracewright(&[&["record", "-o", out_name], more].concat());
-        assert_eq!(output.status.code(), Some(status), "{more:?}: {}", stderr(&output));
-        assert_eq!(fs::read(&log).unwrap(), recorded, "{more:?}");
-        assert!(out.join("summary.json").is_file(), "{more:?}");
+        run!("record -o {out} {more}").ends(status);
+        assert_eq!(fs::read(&log).unwrap(), recorded, "{more}");
+        assert!(folder.path().join("out/summary.json").is_file(), "{more}");
     }
 }
 
@@ -147,30 +127,25 @@ fn a_closed_listing_does_not_cut_a_capture() {
     // lui t0, 0x200; again: addi t0, t0, -1; bnez t0, again; li a7, 93; li a0, 0; ecall
     let words = [0x0020_02b7_u32, 0xfff2_8293, 0xfe02_9ee3, 0x05d0_0893, 0x513, 0x73];
     let program = folder.write("loop", &elf::elf(false, 0x10000, &words.map(u32::to_le_bytes).concat()));
-    let (cut, whole) = (folder.path().join("cut"), folder.path().join("whole"));
-    let how = |out: &Path| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tracewright"));
-        command.args(["record", "-q", "--protocol", "etrace", "-o"]).args([out, &program]);
-        command
-    };
-    let mut child = how(&cut).args(["--listing", "-"]).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let (cut, whole, program) = (folder.join("cut"), folder.join("whole"), text(&program));
+    let mut listing = command(format_args!("{ETRACE} {cut} --listing - {program}"));
+    let mut child = listing.stdout(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(0));
-    assert!(how(&whole).status().unwrap().success());
-    assert_eq!(fs::read(cut.join("trace.bin")).unwrap(), fs::read(whole.join("trace.bin")).unwrap());
+    run!("{ETRACE} {whole} {program}").ends(0);
+    let [cut, whole] = [cut, whole].map(|capture| fs::read(format!("{capture}/trace.bin")).unwrap());
+    assert_eq!(cut, whole);
 }
 
 /// A link in the root leads where it leads for the program, not where it leads on the host.
 #[test]
 fn the_program_is_looked_for_inside_the_root() {
     let folder = Scratch::new("hostile-programs");
-    let outside = folder.write("outside", &fs::read("../../programs/bin/args.elf").unwrap());
+    let outside = folder.write("outside", &fs::read(args()).unwrap());
     let root = outside.with_file_name("root");
     fs::create_dir_all(&root).unwrap();
     std::os::unix::fs::symlink(&outside, root.join("program")).unwrap();
-    let output = tracewright(&["record", "--root", root.to_str().unwrap(), "/program"]);
-    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-    assert!(stderr(&output).contains("No such file"), "{}", stderr(&output));
+    run!("record --root {} /program", text(&root)).ends(2).says("No such file");
 }
 
 /// A program that goes to the last address: the capture is there, and can be read.
@@ -182,20 +157,13 @@ fn what_was_recorded_is_kept() {
     let code = words.map(u32::to_le_bytes).concat();
     for (is_rv32, name) in [(false, "rv64"), (true, "rv32")] {
         let program = folder.write(format!("{name}.elf"), &elf::elf(is_rv32, 0x8000_0000, &code));
-        for (index, more) in [&[][..], &["--entry", "ffffffffffffffff"], &["--entry", "fffffffffffffffe"]]
-            .into_iter()
-            .enumerate()
-        {
-            let capture = program.with_file_name(format!("{name}-{index}"));
-            let (program, capture_name) = (program.to_str().unwrap(), capture.to_str().unwrap());
-            let how = ["record", "--protocol", "etrace", "-o", capture_name, "--max-instructions", "1000"];
-            let output = tracewright(&[&how[..], more, &[program]].concat());
-            assert_eq!(output.status.code(), Some(1), "{name} {more:?}: {}", stderr(&output));
-            assert!(capture.join("capture.toml").is_file(), "{name} {more:?}");
-            let output = tracewright(&["decode", capture_name]);
-            assert!(matches!(output.status.code(), Some(0 | 1)), "{name} {more:?}: {}", stderr(&output));
+        for (index, more) in ["", "--entry ffffffffffffffff", "--entry fffffffffffffffe"].iter().enumerate() {
+            let capture = folder.join(&format!("{name}-{index}"));
+            run!("{ETRACE} {capture} --max-instructions 1000 {more} {}", text(&program)).ends(1);
+            assert!(Path::new(&capture).join("capture.toml").is_file(), "{name} {more}");
+            let decoded = run!("decode {capture}").ends_within(0..=1);
             if more.is_empty() {
-                assert!(stdout(&output).contains("80000000"), "{}", stdout(&output));
+                decoded.prints("80000000");
             }
         }
     }
@@ -204,17 +172,10 @@ fn what_was_recorded_is_kept() {
 fn log(folder: &Scratch, name: &str, blocks: &[(u64, u64, u32)]) -> String {
     let mut writer = Writer::<_, false, false>::new(Vec::new(), Xlen::Rv64).unwrap();
     for &(start, len, count) in blocks {
-        writer.block(&Block {
-            start,
-            end: start.wrapping_add(len),
-            count,
-            isa: Isa::Rv64,
-            last_len: 4,
-            class: Class::NEXT,
-            ended: Ended::Cut,
-        });
+        let (end, isa, ended) = (start.wrapping_add(len), Isa::Rv64, Ended::Cut);
+        writer.block(&Block { start, end, count, isa, last_len: 4, class: Class::NEXT, ended });
     }
-    folder.write(name, &writer.finish().unwrap()).to_str().unwrap().to_owned()
+    text(&folder.write(name, &writer.finish().unwrap())).to_owned()
 }
 
 /// Blocks of a log that are longer than any code: neither `encode` nor `record --from` walks through them.
@@ -230,14 +191,9 @@ fn a_log_with_huge_blocks_is_read_at_once() {
         .collect();
     let possible = log(&folder, "possible.log", &possible);
     for (log, says) in [(&impossible, "it tells nonsense"), (&possible, "lacks code that ran")] {
-        let capture = format!("{log}-encoded");
-        let output = tracewright(&["encode", log, "-o", &capture]);
-        assert!(stderr(&output).contains(says), "{}", stderr(&output));
-        let capture = format!("{log}-recorded");
-        let output = tracewright(&["record", "--from", log, "--protocol", "etrace", "-o", &capture]);
-        assert!(stderr(&output).contains(says), "{}", stderr(&output));
-        let output = tracewright(&["record", "--from", log, "--listing", "-"]);
-        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        run!("encode {log} -o {log}-encoded").says(says);
+        run!("record --from {log} --protocol etrace -o {log}-recorded").says(says);
+        run!("record --from {log} --listing -").ends(1);
     }
 }
 
@@ -251,10 +207,7 @@ fn a_program_with_huge_segments_takes_what_it_touches() {
         |address: u64| [0, 1].map(|_| elf::Segment { address, bytes: &code, zeros: 0x30_0000_0000 });
     for (name, address, status) in [("linux", 0x1_0000, 0), ("bare", 0x8000_0000, 1)] {
         let program = folder.write(name, &elf::elf_of(false, address, &segments(address)));
-        let program = program.to_str().unwrap();
-        let limits = ["--memory", "16", "--max-instructions", "1000"];
-        let output = tracewright(&[&["record"], &limits[..], &[program]].concat());
-        assert_eq!(output.status.code(), Some(status), "{name}: {}", stderr(&output));
+        run!("record --memory 16 --max-instructions 1000 {}", text(&program)).ends(status);
     }
 }
 
@@ -262,15 +215,10 @@ fn a_program_with_huge_segments_takes_what_it_touches() {
 #[test]
 fn a_listing_of_a_log_has_every_instruction() {
     let folder = Scratch::new("hostile-programs");
-    let [log, ran, listed] = ["log", "ran", "listed"].map(|name| {
-        let path = folder.write(name, b"");
-        path.to_str().unwrap().to_owned()
-    });
-    let program = "programs/bin/args.elf";
-    let output = tracewright(&["record", "-q", "--log", &log, "--listing", &ran, program]);
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let output = tracewright(&["record", "-q", "--from", &log, "--listing", &listed, program]);
-    assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()));
+    let [log, ran, listed] = ["log", "ran", "listed"].map(|name| folder.join(name));
+    run!("record -q --log {log} --listing {ran} programs/bin/args.elf").ends(0);
+    let again = run!("record -q --from {log} --listing {listed} programs/bin/args.elf").ends(0);
+    assert_eq!(again.err, "");
     let [ran, listed] = [ran, listed].map(|path| fs::read_to_string(path).unwrap());
     assert!(ran.lines().count() > 1000);
     assert_eq!(ran.lines().count(), listed.lines().count());
@@ -279,35 +227,29 @@ fn a_listing_of_a_log_has_every_instruction() {
     assert_eq!(differs, None);
 
     // Without the program, what is missing is said.
-    let listed = tracewright(&["record", "-q", "--from", &log, "--listing", "-"]);
-    assert_eq!(listed.status.code(), Some(1));
-    assert!(stderr(&listed).contains("the listing lacks"), "{}", stderr(&listed));
-    assert!(stdout(&listed).contains("is not known"), "{}", stdout(&listed));
+    let alone = run!("record -q --from {log} --listing -").ends(1);
+    alone.says("the listing lacks").prints("is not known");
 }
 
 /// The proxy kernel asks the host for the program that it runs.
 #[test]
 fn host_files_are_read_where_that_is_allowed() {
-    let Some(captures) = captures_for("host_files_are_read_where_that_is_allowed", "") else { return };
-    let programs = captures.join("riscv/elf").canonicalize().unwrap();
-    let (kernel, programs) = (programs.join("pk.riscv"), programs.to_str().unwrap());
-    let kernel = kernel.to_str().unwrap();
+    let Some(programs) = captures_for("host_files_are_read_where_that_is_allowed", "riscv/elf") else {
+        return;
+    };
+    let programs = programs.canonicalize().unwrap();
+    let programs = text(&programs);
     let whole = format!("{programs}/hello_world.pk");
-    for (folder, program, says) in [
-        (Some(programs), "hello_world.pk", Some("Hello world!")),
-        (Some(programs), &whole, Some("Hello world!")),
-        (Some("."), &whole, None),
-        (None, &whole, None),
+    for (folder, program, is_allowed) in [
+        (Some(programs), "hello_world.pk", true),
+        (Some(programs), &whole, true),
+        (Some("."), &whole, false),
+        (None, &whole, false),
     ] {
-        let allowed = folder.map_or(Vec::new(), |folder| vec!["--host-files", folder]);
-        let output = tracewright(&[&["record"], &allowed[..], &[kernel, "--", program]].concat());
-        assert_eq!(
-            stdout(&output).contains("Hello world!"),
-            says.is_some(),
-            "{folder:?}: {}",
-            stderr(&output)
-        );
-        let told = stderr(&output).matches("--host-files FOLDER").count();
-        assert_eq!(told, usize::from(folder.is_none()), "{}", stderr(&output));
+        let allowed = folder.map_or(String::new(), |folder| format!("--host-files {folder}"));
+        let ran = run!("record {allowed} {programs}/pk.riscv -- {program}");
+        assert_eq!(ran.out.contains("Hello world!"), is_allowed, "{folder:?}: {}", ran.err);
+        let told = ran.err.matches("--host-files FOLDER").count();
+        assert_eq!(told, usize::from(folder.is_none()), "{}", ran.err);
     }
 }

@@ -3,12 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
-use crate::run::root;
+use crate::run::{Ran, copy_folder, ends_soon, replace, root, text, words};
 use tracewright_testkit::Scratch;
-
-const PROMPT: Duration = Duration::from_secs(60);
 
 /// A pipe that nobody writes to, a device that never ends, a folder.
 fn odd_files(folder: &Scratch) -> [PathBuf; 3] {
@@ -17,26 +14,15 @@ fn odd_files(folder: &Scratch) -> [PathBuf; 3] {
     [fifo, "/dev/zero".into(), folder.path().to_owned()]
 }
 
-/// Runs a line of arguments, in which `{}` is a file, with 4 GiB of memory. Returns the status, and what was said.
-fn run(line: &str, file: &Path) -> (Option<i32>, String) {
+/// Runs a line of arguments, in which `{}` is a file, with 4 GiB of memory.
+fn run(line: &str, file: &Path) -> Ran {
+    let line = line.replace("{}", text(file));
     let mut command = Command::new("prlimit");
-    command.args(["--as=4294967296", env!("CARGO_BIN_EXE_tracewright")]);
-    for word in line.split_whitespace() {
-        command.arg(word.replace("{}", file.to_str().unwrap()));
-    }
-    command.current_dir(root());
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command.args(["--as=4294967296", env!("CARGO_BIN_EXE_tracewright")]).args(words(&line));
+    command.current_dir(root()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    let start = Instant::now();
-    while child.try_wait().unwrap().is_none() {
-        if start.elapsed() > PROMPT {
-            child.kill().unwrap();
-            panic!("{line} with {}: does not end", file.display());
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    let output = child.wait_with_output().unwrap();
-    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    ends_soon(&mut child, &line);
+    Ran::new(line, child.wait_with_output().unwrap())
 }
 
 #[test]
@@ -67,9 +53,8 @@ fn options_and_programs() {
     for file in &odd_files(&folder) {
         for line in lines {
             let line = line.replace("NEW", new.to_str().unwrap());
-            let (status, errors) = run(&line, file);
-            assert!(matches!(status, Some(1 | 2)), "{line} with {}: {status:?} {errors}", file.display());
-            assert!(!errors.is_empty(), "{line} with {}", file.display());
+            let ran = run(&line, file).ends_within(1..=2);
+            assert!(!ran.err.is_empty(), "{line} with {}", file.display());
             let _ = fs::remove_dir_all(&new);
         }
     }
@@ -78,22 +63,12 @@ fn options_and_programs() {
 #[test]
 fn files_that_captures_name() {
     let folder = Scratch::new("inputs");
-    let samples = root().join("samples");
     for (number, file) in odd_files(&folder).iter().enumerate() {
         let threads = folder.path().join(format!("threads{number}"));
-        fs::create_dir(&threads).unwrap();
-        for entry in fs::read_dir(samples.join("threads")).unwrap() {
-            let path = entry.unwrap().path();
-            fs::copy(&path, threads.join(path.file_name().unwrap())).unwrap();
-        }
-        let mappings = fs::read_to_string(threads.join("mappings.toml")).unwrap();
-        let named = mappings.replace("hello.elf", file.to_str().unwrap());
-        assert_ne!(mappings, named);
-        fs::write(threads.join("mappings.toml"), named).unwrap();
+        copy_folder(root().join("samples/threads"), &threads);
+        replace(threads.join("mappings.toml"), "hello.elf", text(file));
         for line in ["info {}", "decode {}", "profile {}", "coverage {}"] {
-            let (status, errors) = run(line, &threads);
-            assert!(matches!(status, Some(0 | 1)), "{line} with {}: {status:?} {errors}", file.display());
-            assert!(errors.contains("not a plain file"), "{line} with {}: {errors}", file.display());
+            run(line, &threads).ends_within(0..=1).says("not a plain file");
         }
         // All the files that describe it, and those with trace and memory.
         let names =
@@ -102,9 +77,7 @@ fn files_that_captures_name() {
             let kept = fs::read(threads.join(name)).unwrap();
             fs::remove_file(threads.join(name)).unwrap();
             std::os::unix::fs::symlink(file, threads.join(name)).unwrap();
-            let (status, errors) = run("decode {}", &threads);
-            assert!(matches!(status, Some(0..=2)), "{name} is {}: {status:?} {errors}", file.display());
-            assert!(errors.contains("not a plain file"), "{name} is {}: {errors}", file.display());
+            run("decode {}", &threads).ends_within(0..=2).says("not a plain file");
             fs::remove_file(threads.join(name)).unwrap();
             fs::write(threads.join(name), kept).unwrap();
         }
@@ -139,8 +112,6 @@ fn a_dynamic_linker_that_is_no_file() {
         if name == "/fifo" {
             assert!(Command::new("mkfifo").arg(root.join("fifo")).status().unwrap().success());
         }
-        let (status, errors) = run("record --root {} /program", &root);
-        assert_eq!(status, Some(2), "{name}: {errors}");
-        assert!(errors.contains("not a plain file"), "{name}: {errors}");
+        run("record --root {} /program", &root).ends(2).says("not a plain file");
     }
 }

@@ -2,162 +2,124 @@
 
 use std::fs;
 use std::io::Read;
-use std::path::Path;
-use std::process::{Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Stdio;
 
 use serde_json::Value;
-use tracewright_etrace::packet::{BranchCount, Packet, Start, Support};
+use tracewright_etrace::packet::{Address, BranchCount, BranchMap, Packet, QualStatus, Start, Support};
 use tracewright_etrace::stream::{Config, Encapsulation, Writer};
-use tracewright_etrace::{Params, data};
+use tracewright_etrace::{Options, Params};
 use tracewright_testkit::Scratch;
 
-use crate::run::{command, root};
-use delta::{record, stderr, tracewright};
-
-use crate::support::delta;
+use crate::run::{Ran, command, copy_folder, ends_soon, number, recorded, root, run};
 
 /// Runs a command that shows something, and says that not all is there.
-fn partial(arguments: &[&str], said: &str) -> Output {
-    let output = tracewright(arguments);
-    assert_eq!(output.status.code(), Some(1), "{arguments:?}: {}", stderr(&output));
-    assert!(stderr(&output).contains(said), "{arguments:?}: no {said:?} in:\n{}", stderr(&output));
-    output
+#[track_caller]
+fn partial(line: &str, said: &str) -> Ran {
+    run!("{line}").ends(1).says(said)
 }
 
-fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).unwrap()
-}
-
-/// All verbs that count, of the capture in `run` and with the options `more`, which write what they have to into a folder.
-fn verbs(place: &Scratch, run: &str, more: &[&str]) -> Vec<Vec<String>> {
-    let kept = place.join("kept");
-    let mut all: Vec<Vec<&str>> = vec![
-        vec!["decode", run, "--summary"],
-        vec!["profile", run],
-        vec!["profile", run, "--calls"],
-        vec!["profile", run, "--json"],
-        vec!["profile", run, "--format", "csv"],
-        vec!["profile", run, "--format", "folded"],
-        vec!["profile", run, "--format", "callgrind"],
-        vec!["profile", run, "--format", "autofdo"],
-        vec!["profile", run, "--format", "tracewright", "-o", &kept],
-        vec!["annotate", run, "exit"],
-        vec!["coverage", run],
-        vec!["stalls", run],
-        vec!["timeline", run, "-o", "-"],
-        vec!["merge", run, "-o", &kept],
-        vec!["diff", run, run],
-    ];
-    all.iter_mut().for_each(|verb| verb.extend(more));
-    all.into_iter().map(|verb| verb.into_iter().map(str::to_owned).collect()).collect()
-}
+/// All verbs that count, of the capture RUN; they write what they have to into the file OUT.
+const VERBS: [&str; 15] = [
+    "decode RUN --summary",
+    "profile RUN",
+    "profile RUN --calls",
+    "profile RUN --json",
+    "profile RUN --format csv",
+    "profile RUN --format folded",
+    "profile RUN --format callgrind",
+    "profile RUN --format autofdo",
+    "profile RUN --format tracewright -o OUT",
+    "annotate RUN FUNCTION",
+    "coverage RUN",
+    "stalls RUN",
+    "timeline RUN -o -",
+    "merge RUN -o OUT",
+    "diff RUN RUN",
+];
 
 /// E-Trace leaves out jumps: how often `j .` ran at the end of this program, nobody knows.
 #[test]
 fn an_endless_loop_makes_all_counts_lower_bounds() {
     let place = Scratch::new("limits");
-    record(&place, "traps", &["--timing", "tiny", "--delta"]);
-    let (run, kept) = (place.join("run"), place.join("kept"));
+    let run = recorded(&place, "traps", "--timing tiny --delta");
+    let (kept, again) = (place.join("kept"), place.join("again"));
     let said = "an endless loop at 0x800008a0 (exit+0x24) turned an unknown number of times: its counts are a lower bound";
-    for verb in verbs(&place, &run, &[]) {
-        let arguments: Vec<_> = verb.iter().map(String::as_str).collect();
-        partial(&arguments, said);
+    for verb in VERBS {
+        partial(&verb.replace("RUN", &run).replace("OUT", &kept).replace("FUNCTION", "exit"), said);
     }
     let funnel = "once a loop or path ran that the trace does not count\n  - all counts are lower bounds\n";
-    partial(&["profile", &run], funnel);
+    partial(&format!("profile {run}"), funnel);
     // What was kept says it, too, without any trace.
-    partial(&["merge", &run, "-o", &kept], funnel);
-    let again = place.join("again");
-    for verb in [
-        vec!["profile", &kept],
-        vec!["annotate", &kept, "exit"],
-        vec!["coverage", &kept],
-        vec!["merge", &kept, &kept, "-o", &again],
-        vec!["diff", &kept, &kept],
-    ] {
-        partial(&verb, "all counts are lower bounds");
+    partial(&format!("merge {run} -o {kept}"), funnel);
+    for verb in ["profile {}", "annotate {} exit", "coverage {}", "merge {} {} -o AGAIN", "diff {} {}"] {
+        partial(&verb.replace("{}", &kept).replace("AGAIN", &again), "all counts are lower bounds");
     }
     // So do objects for programs.
-    let summary = json(&partial(&["decode", &run, "--summary", "--json"], said));
-    assert_eq!(summary["unknown_paths"], 1);
-    for verb in [vec!["profile", &kept, "--json"], vec!["coverage", &run, "--json"]] {
-        let funnel = &json(&partial(&verb, "lower bounds"))["funnel"];
+    assert_eq!(partial(&format!("decode {run} --summary --json"), said).json()["unknown_paths"], 1);
+    for verb in [format!("profile {kept} --json"), format!("coverage {run} --json")] {
+        let funnel = &partial(&verb, "lower bounds").json()["funnel"];
         assert_eq!((&funnel["unknown_paths"], &funnel["lower_bound"]), (&1.into(), &true.into()));
     }
-    assert_eq!(json(&partial(&["annotate", &run, "exit", "--json"], said))[0]["lower_bound"], true);
-    assert_eq!(json(&partial(&["stalls", &run, "--json"], said))["unknown_paths"], 1);
+    let annotated = partial(&format!("annotate {run} exit --json"), said).json();
+    assert_eq!(annotated[0]["lower_bound"], true);
+    assert_eq!(partial(&format!("stalls {run} --json"), said).json()["unknown_paths"], 1);
 }
 
 /// What has no such loop is complete.
 #[test]
 fn what_is_told_completely_is_no_lower_bound() {
     let place = Scratch::new("limits");
-    record(&place, "sort", &[]);
-    let run = place.join("run");
-    let output = tracewright(&["profile", &run, "--json"]);
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert_eq!(json(&output)["funnel"]["lower_bound"], false);
-    assert!(!stderr(&output).contains("lower bound"), "{}", stderr(&output));
+    let run = recorded(&place, "sort", "");
+    let ran = run!("profile {run} --json").ends(0).says_not("lower bound");
+    assert_eq!(ran.json()["funnel"]["lower_bound"], false);
 }
 
 /// After so many instructions all verbs stop, in the middle of a block, with as many threads as may be.
 #[test]
 fn every_verb_stops_after_so_many_instructions() {
     let place = Scratch::new("limits");
-    record(&place, "sort", &["--timing", "tiny", "--delta"]);
-    let run = place.join("run");
+    let (run, kept) = (recorded(&place, "sort", "--timing tiny --delta"), place.join("kept"));
     let said = "stopped after 1003 instructions (--max-instructions): all that follows is left out";
-    let limit = ["--max-instructions", "1003"];
-    for mut verb in verbs(&place, &run, &limit) {
-        if verb[0] == "annotate" {
-            verb[2] = "main".into();
-        }
-        let arguments: Vec<_> = verb.iter().map(String::as_str).collect();
-        partial(&arguments, said);
+    let limit = "--max-instructions 1003";
+    for verb in VERBS {
+        let verb = verb.replace("RUN", &run).replace("OUT", &kept).replace("FUNCTION", "main");
+        partial(&format!("{verb} {limit}"), said);
     }
-    let summary = json(&partial(&[&["decode", &run, "--summary", "--json"], &limit[..]].concat(), said));
+    let summary = partial(&format!("decode {run} --summary --json {limit}"), said).json();
     assert_eq!((&summary["instructions"], &summary["stopped"]), (&1003.into(), &1.into()));
-    let counted = |jobs: &str| {
-        let verb = ["profile", &run, "--json", "--max-instructions", "1003", "--jobs", jobs];
-        let output = partial(&verb, "\n  - up to a limit that was reached: what follows is not decoded\n");
-        assert!(stderr(&output).contains("\n  - all counts are lower bounds\n"), "{}", stderr(&output));
-        output
+    let counted = |jobs: u32| {
+        let counted = run!("profile {run} --json {limit} --jobs {jobs}").ends(1);
+        let counted = counted.says("\n  - up to a limit that was reached: what follows is not decoded\n");
+        counted.says("\n  - all counts are lower bounds\n")
     };
-    let one = counted("1");
-    assert_eq!(json(&one)["instructions"], 1003);
-    for jobs in ["2", "7"] {
-        assert_eq!(counted(jobs).stdout, one.stdout, "--jobs {jobs}");
+    let one = counted(1);
+    assert_eq!(one.json()["instructions"], 1003);
+    for jobs in [2, 7] {
+        assert_eq!(counted(jobs).out, one.out, "--jobs {jobs}");
     }
     // What only counts is stopped between parts of the file, where its tables are too large.
-    for jobs in ["1", "7"] {
-        let verb = ["profile", &run, "--json", "--max-memory", "0", "--jobs", jobs];
-        let output = partial(&verb, "what the trace tells takes more than 0 MiB");
+    for jobs in [1, 7] {
+        let ran = run!("profile {run} --json --max-memory 0 --jobs {jobs}").ends(1);
         // Where reading stopped is not where the file ends.
-        assert!(!stderr(&output).contains("ends inside"), "{}", stderr(&output));
-        only_decoded_bytes(&json(&output));
+        let ran = ran.says("what the trace tells takes more than 0 MiB").says_not("ends inside");
+        only_decoded_bytes(&ran.json());
     }
-    only_decoded_bytes(&json(&one));
+    only_decoded_bytes(&one.json());
     // A limit that is not reached changes nothing.
-    let plenty = tracewright(&["profile", &run, "--json", "--max-instructions", "1000000000"]);
-    let all = tracewright(&["profile", &run, "--json"]);
-    assert_eq!(plenty.status.code(), Some(0), "{}", stderr(&plenty));
-    let (plenty, all) = (json(&plenty), json(&all));
+    let plenty = run!("profile {run} --json --max-instructions 1000000000").ends(0).json();
+    let all = run!("profile {run} --json").json();
     for table in ["instructions", "functions", "loops", "branches", "indirect_calls", "funnel"] {
         assert_eq!(plenty[table], all[table], "{table}");
     }
-    let output = tracewright(&["merge", &run, "-o", &place.join("kept")]);
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let output = tracewright(&["profile", &place.join("kept"), "--max-instructions", "5"]);
-    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-    assert!(stderr(&output).contains("--max-instructions"), "{}", stderr(&output));
+    run!("merge {run} -o {kept}").ends(0);
+    run!("profile {kept} --max-instructions 5").ends(2).says("--max-instructions");
 }
 
 /// The bytes after a limit are neither lost, nor around the trace.
 #[track_caller]
 fn only_decoded_bytes(profile: &Value) {
     let funnel = &profile["funnel"];
-    assert!(funnel["bytes"].as_u64().unwrap() > 0, "{funnel}");
+    assert!(number(funnel, "bytes") > 0, "{funnel}");
     for left_out in ["bytes_around", "bytes_unread", "bytes_lost"] {
         assert_eq!(funnel[left_out], 0, "{funnel}");
     }
@@ -166,104 +128,101 @@ fn only_decoded_bytes(profile: &Value) {
 /// A run that stops where its limit is reached differs from the log at no place that the trace tells.
 #[test]
 fn a_limit_is_no_difference_from_a_log() {
-    let output = tracewright(&["decode", "nowhere", "--check", "nowhere.log", "--max-instructions", "5"]);
-    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-    assert!(stderr(&output).contains("cannot be used with"), "{}", stderr(&output));
+    let refused = run!("decode nowhere --check nowhere.log --max-instructions 5").ends(2);
+    refused.says("cannot be used with");
 }
 
-/// Some bytes that tell of billions of instructions: branches that were foretold are a number.
-struct Hostile {
+/// A trace of our making, and the code it is of, at 0x1000.
+struct Made {
     place: Scratch,
     trace: String,
     image: String,
-    source: String,
+}
+
+impl Made {
+    fn new(code: &[u32]) -> Self {
+        let place = Scratch::new("limits");
+        let (trace, file) = (place.join("trace.bin"), place.join("code.bin"));
+        fs::write(&file, code.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>()).unwrap();
+        Self { place, trace, image: format!("--image {file}@1000") }
+    }
+
+    /// Writes the packets of sources. Returns how many bytes that are.
+    fn write(&self, config: Config, packets: impl IntoIterator<Item = (u16, Packet)>) -> usize {
+        let mut writer = Writer::new(config);
+        let mut bytes = Vec::new();
+        for (source, packet) in packets {
+            writer.instruction(source, None, &packet, &mut bytes).unwrap();
+        }
+        fs::write(&self.trace, &bytes).unwrap();
+        bytes.len()
+    }
 }
 
 const SOURCE: &str =
-    "etrace,isa=rv64,encapsulation=smi,notime=0,f0s_width=1,bpred_size=4,branch_prediction=on";
+    "--source etrace,isa=rv64,encapsulation=smi,notime=0,f0s_width=1,bpred_size=4,branch_prediction=on";
 
-fn hostile() -> Hostile {
-    let place = Scratch::new("limits");
-    let (trace, image) = (place.join("trace.bin"), place.join("code.bin"));
-    // bne zero, zero, 8; j -4; j -8
-    let code = [0x0000_1463_u32, 0xffdf_f06f, 0xff9f_f06f];
-    fs::write(&image, code.map(u32::to_le_bytes).concat()).unwrap();
+/// What [`SOURCE`] says.
+fn config() -> Config {
     let params = Params { notime: false, bpred_size: 4, ..Params::default() };
-    let options = tracewright_etrace::Options { branch_prediction: true, ..Default::default() };
-    let data = data::Options::default();
-    let mut writer = Writer::new(Config { params, encapsulation: Encapsulation::Smi, options, data });
-    let mut bytes = Vec::new();
-    let mut put = |packet: &Packet| writer.instruction(0, None, packet, &mut bytes).unwrap();
-    put(&Packet::Support(Support { ienable: true, ioptions: options, ..Support::default() }));
-    put(&Packet::Start(Start { address: 0x1000, ..Start::default() }));
-    for _ in 0..50 {
-        put(&Packet::BranchCount(BranchCount { count: 0x7fff_ffff, failed: true, address: None }));
-    }
-    assert!(bytes.len() < 600, "{} bytes", bytes.len());
-    fs::write(&trace, bytes).unwrap();
-    Hostile { place, trace, image: format!("{image}@1000"), source: SOURCE.into() }
+    let options = Options { branch_prediction: true, ..Default::default() };
+    Config { params, encapsulation: Encapsulation::Smi, options, data: Default::default() }
 }
 
-impl Hostile {
-    fn verb(&self, verb: &[&str], more: &[&str]) -> Vec<String> {
-        let mut all = vec![verb[0], &self.trace];
-        all.extend(&verb[1..]);
-        all.extend(["--source", &self.source, "--image", &self.image]);
-        all.extend(more);
-        all.into_iter().map(str::to_owned).collect()
-    }
+fn start(address: u64) -> Packet {
+    Packet::Start(Start { address, ..Start::default() })
+}
+
+fn address(value: u64) -> Packet {
+    Packet::Address(Address { value, ..Default::default() })
+}
+
+/// Some bytes that tell of billions of instructions: branches that were foretold are a number.
+fn hostile() -> Made {
+    // bne zero, zero, 8; j -4; j -8
+    let made = Made::new(&[0x0000_1463, 0xffdf_f06f, 0xff9f_f06f]);
+    let support = Support { ienable: true, ioptions: config().options, ..Support::default() };
+    let branches = Packet::BranchCount(BranchCount { count: 0x7fff_ffff, failed: true, address: None });
+    let begin = [Packet::Support(support), start(0x1000)];
+    let packets = begin.into_iter().chain(std::iter::repeat_n(branches, 50));
+    let bytes = made.write(config(), packets.map(|packet| (0, packet)));
+    assert!(bytes < 600, "{bytes} bytes");
+    made
 }
 
 /// Without the limit each of these would take minutes, or terabytes of text.
 #[test]
 fn a_few_bytes_that_tell_of_billions_of_instructions_can_be_limited() {
-    let hostile = hostile();
-    let kept = hostile.place.join("kept");
-    let said = "stopped after 100000 instructions (--max-instructions)";
+    let Made { place, trace, image } = hostile();
     for verb in [
-        vec!["decode"],
-        vec!["decode", "--summary"],
-        vec!["decode", "--json"],
-        vec!["profile"],
-        vec!["profile", "--calls"],
-        vec!["coverage"],
-        vec!["stalls"],
-        vec!["timeline", "-o", "-"],
-        vec!["merge", "-o", &kept],
+        "decode",
+        "decode --summary",
+        "decode --json",
+        "profile",
+        "profile --calls",
+        "coverage",
+        "stalls",
+        "timeline -o -",
+        "merge -o KEPT",
     ] {
-        let verb = hostile.verb(&verb, &["--max-instructions", "100000"]);
-        partial(&verb.iter().map(String::as_str).collect::<Vec<_>>(), said);
+        let verb = verb.replace("KEPT", &place.join("kept"));
+        let limited = run!("{verb} {trace} {SOURCE} {image} --max-instructions 100000").ends(1);
+        limited.says("stopped after 100000 instructions (--max-instructions)");
     }
 }
 
 /// A single packet tells of billions of blocks: it is not decoded to its end once nobody takes them.
 #[test]
 fn a_reader_that_has_gone_and_a_full_disk_end_it_inside_a_packet() {
-    let hostile = hostile();
-    for jobs in ["1", "7"] {
-        let verb = hostile.verb(&["decode"], &["--jobs", jobs]);
-        let command = || {
-            let mut command = command(&[]);
-            command.args(&verb).stderr(Stdio::null());
-            command
-        };
-        let mut gone = command().stdout(Stdio::piped()).spawn().unwrap();
+    let Made { place: _place, trace, image } = hostile();
+    for jobs in [1, 7] {
+        let verb = format!("decode {trace} {SOURCE} {image} --jobs {jobs}");
+        let start = |stdout: Stdio| command(&verb).stderr(Stdio::null()).stdout(stdout).spawn().unwrap();
+        let mut gone = start(Stdio::piped());
         gone.stdout.take().unwrap().read_exact(&mut [0; 100]).unwrap();
-        let full = fs::File::options().write(true).open("/dev/full").unwrap();
-        let mut full = command().stdout(full).spawn().unwrap();
+        let mut full = start(fs::File::options().write(true).open("/dev/full").unwrap().into());
         for (child, status) in [(&mut gone, 0), (&mut full, 2)] {
-            let start = Instant::now();
-            let ended = loop {
-                if let Some(ended) = child.try_wait().unwrap() {
-                    break ended;
-                }
-                if start.elapsed() > Duration::from_secs(60) {
-                    child.kill().unwrap();
-                    panic!("--jobs {jobs}: runs on");
-                }
-                std::thread::sleep(Duration::from_millis(5));
-            };
-            assert_eq!(ended.code(), Some(status), "--jobs {jobs}");
+            assert_eq!(ends_soon(child, &verb).code(), Some(status), "--jobs {jobs}");
         }
     }
 }
@@ -271,120 +230,76 @@ fn a_reader_that_has_gone_and_a_full_disk_end_it_inside_a_packet() {
 /// Text of several sources waits for that of the others: there is an end to that.
 #[test]
 fn text_that_waits_for_other_sources_is_limited() {
-    let hostile = hostile();
+    let Made { place: _place, trace, image } = hostile();
     let second = SOURCE.replacen("etrace,", "etrace,id=1,", 1);
-    let verb = hostile.verb(&["decode"], &["--source", &second, "--max-memory", "8"]);
-    let output = partial(&verb.iter().map(String::as_str).collect::<Vec<_>>(), "takes more than 8 MiB");
-    assert!(output.stdout.len() < 16 << 20, "{} bytes", output.stdout.len());
+    let limited = run!("decode {trace} {SOURCE} {image} {second} --max-memory 8").ends(1);
+    let limited = limited.says("takes more than 8 MiB");
+    assert!(limited.out.len() < 16 << 20, "{} bytes", limited.out.len());
 }
 
 /// A table with an entry for each instruction of each block, and blocks that begin everywhere in a long one.
 #[test]
 fn tables_of_hostile_traces_are_limited() {
-    let place = Scratch::new("limits");
-    let (trace, image) = (place.join("trace.bin"), place.join("code.bin"));
     // 60,000 instructions that do nothing, and a jump back.
-    let mut code = vec![0x13_u32; 60_000];
-    code.push(0x6f);
-    fs::write(&image, code.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>()).unwrap();
+    let made = Made::new(&[&[0x13; 60_000], &[0x6f][..]].concat());
+    let encapsulation = Encapsulation::Standard { source_bits: 1, timestamp_bytes: 0, type_bits: 1 };
     let params = Params { notime: false, ..Params::default() };
-    let config = Config {
-        params,
-        encapsulation: Encapsulation::Standard { source_bits: 1, timestamp_bytes: 0, type_bits: 1 },
-        options: Default::default(),
-        data: Default::default(),
-    };
+    let (options, data) = (Default::default(), Default::default());
+    let config = Config { params, encapsulation, options, data };
     let write = |sources: u16, blocks: u64| {
-        let mut writer = Writer::new(config.clone());
-        let mut bytes = Vec::new();
-        for (at, source) in (0..blocks).flat_map(|at| (0..sources).map(move |source| (at, source))) {
+        let all = (0..blocks).flat_map(|at| (0..sources).map(move |source| (at, source)));
+        let packets = all.flat_map(|(at, source)| {
             let mut start = Start { address: 0x1000 + 4 * at, ..Start::default() };
             start.context.time = at;
-            let support = Support {
-                qual_status: tracewright_etrace::packet::QualStatus::EndedRep,
-                ..Support::default()
-            };
-            let end = Packet::Address(tracewright_etrace::packet::Address {
-                value: 60_000 * 4 - 4 * at,
-                ..Default::default()
-            });
-            for packet in [Packet::Start(start), end, Packet::Support(support)] {
-                writer.instruction(source, None, &packet, &mut bytes).unwrap();
-            }
-        }
-        fs::write(&trace, &bytes).unwrap();
+            let support = Support { qual_status: QualStatus::EndedRep, ..Support::default() };
+            let block = [Packet::Start(start), address(60_000 * 4 - 4 * at), Packet::Support(support)];
+            block.map(|packet| (source, packet))
+        });
+        made.write(config.clone(), packets);
     };
-    let image = format!("{image}@1000");
     let source = "etrace,isa=rv64,encapsulation=standard,source_bits=1,type_bits=1,notime=0";
-    let other = &source.replacen("etrace,", "etrace,id=1,", 1);
+    let other = source.replacen("etrace,", "etrace,id=1,", 1);
     let said = "what the trace tells takes more than 64 MiB (--max-memory allows more)";
-    let one = ["stalls", &trace, "--source", source, "--image", &image, "--max-memory", "64"];
+    let one = format!("stalls {} --source {source} {} --max-memory 64", made.trace, made.image);
     write(1, 500);
     partial(&one, said);
     // The limit is that of all sources: what one of them may have, two of them may not.
     write(1, 30);
-    let output = tracewright(&one);
-    assert!(!stderr(&output).contains(said), "{}", stderr(&output));
+    run!("{one}").says_not(said);
     write(2, 30);
-    partial(&[&one[..], &["--source", other]].concat(), said);
+    partial(&format!("{one} --source {other}"), said);
 }
 
 /// Where no image has the code, the program is no less the right one: a single mismatch after that is no reason to refuse to count.
 #[test]
 fn code_that_is_not_there_is_no_mismatch() {
-    let place = Scratch::new("limits");
-    let (trace, image) = (place.join("trace.bin"), place.join("code.bin"));
     // Jumps to the next instruction, and one to itself.
-    let code = [[0x0040_006f_u32; 40].as_slice(), &[0x6f]].concat();
-    fs::write(&image, code.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>()).unwrap();
-    // What was foretold is needed to go on: after code that is not there, that is at the next synchronisation only.
-    let params = Params { notime: false, bpred_size: 4, ..Params::default() };
-    let options = tracewright_etrace::Options { branch_prediction: true, ..Default::default() };
-    let config = Config { params, encapsulation: Encapsulation::Smi, options, data: Default::default() };
-    let mut writer = Writer::new(config);
-    let mut bytes = Vec::new();
-    let mut put = |packet: &Packet| writer.instruction(0, None, packet, &mut bytes).unwrap();
-    let start = |address| Packet::Start(Start { address, ..Start::default() });
-    let to_the_end =
-        Packet::Address(tracewright_etrace::packet::Address { value: 160, ..Default::default() });
-    let branches = Packet::Branches(tracewright_etrace::packet::BranchMap::new(0, 31), None);
-    put(&start(0x1000));
-    put(&to_the_end);
+    let made = Made::new(&[&[0x0040_006f; 40], &[0x6f][..]].concat());
+    let to_the_end = [start(0x1000), address(160)];
+    let branches = Packet::Branches(BranchMap::new(0, 31), None);
+    let mut packets = to_the_end.to_vec();
     // A branch where there is none.
-    put(&start(0x1000));
-    put(&branches);
-    // More than half of the trace is of code that is not there.
+    packets.extend([start(0x1000), branches]);
+    // More than half of the trace is of code that is not there. What was foretold is needed to go on: after code that is not there,
+    // that is at the next synchronisation only.
     for _ in 0..20 {
-        put(&start(0x9000));
-        (0..30).for_each(|_| put(&branches));
+        packets.push(start(0x9000));
+        packets.extend([branches; 30]);
     }
-    put(&start(0x1000));
-    put(&to_the_end);
-    fs::write(&trace, &bytes).unwrap();
-    let image = format!("{image}@1000");
-    let verb = ["decode", &trace, "--summary", "--source", SOURCE, "--image", &image];
-    let output = partial(&verb, "20 times without code, 2 mismatches");
-    assert!(!stderr(&output).contains("does not explain"), "{}", stderr(&output));
+    packets.extend(to_the_end);
+    made.write(config(), packets.into_iter().map(|packet| (0, packet)));
+    let decoded = run!("decode {} --summary {SOURCE} {}", made.trace, made.image).ends(1);
+    decoded.says("20 times without code, 2 mismatches").says_not("does not explain");
 }
 
 /// What was said when the trace was decoded first is not said again when it is decoded in order.
 #[test]
 fn the_end_inside_a_packet_is_told_once() {
     let place = Scratch::new("limits");
-    let samples = root().join("samples/hello");
     let capture = place.join("capture");
-    fs::create_dir(&capture).unwrap();
-    for file in samples.read_dir().unwrap() {
-        let file = file.unwrap();
-        fs::copy(file.path(), Path::new(&capture).join(file.file_name())).unwrap();
-    }
-    fs::File::options()
-        .write(true)
-        .open(Path::new(&capture).join("buffer_0.bin"))
-        .unwrap()
-        .set_len(32)
-        .unwrap();
-    let output = tracewright(&["profile", &capture, "--calls"]);
-    let told = stderr(&output).matches("the trace ends inside a packet").count();
-    assert_eq!(told, 1, "{}", stderr(&output));
+    copy_folder(root().join("samples/hello"), &capture);
+    let trace = fs::File::options().write(true).open(format!("{capture}/buffer_0.bin")).unwrap();
+    trace.set_len(32).unwrap();
+    let ran = run!("profile {capture} --calls");
+    assert_eq!(ran.err.matches("the trace ends inside a packet").count(), 1, "{}", ran.err);
 }

@@ -9,6 +9,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
+use crate::run::{run, seeds, text};
 use tracewright_core::{Block, Context, Element, Ended, Flow, GapReason, Isa};
 use tracewright_testkit::lister::{self, Listed};
 use tracewright_testkit::{Rng, Scratch, captures_for};
@@ -50,21 +51,17 @@ fn damaged(from: &Path, trace: &str, rng: &mut Rng) -> Scratch {
     here
 }
 
-fn output(command: &mut Command) -> String {
-    String::from_utf8_lossy(&command.output().unwrap().stdout).into_owned()
-}
-
 /// What we list of a capture: elements or packets.
-fn ours(verb: &[&str], capture: &Path) -> String {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tracewright"));
-    output(command.args(verb).arg(capture).args(["--style", "opencsd"]))
+fn ours(verb: &str, capture: &Path) -> String {
+    run!("{verb} {} --style opencsd", text(capture)).out
 }
 
 /// What OpenCSD lists; `None` if it gave up.
 fn theirs(capture: &Path) -> Option<String> {
     let mut command = Command::new("trc_pkt_lister");
-    command.args(["-ss_dir", capture.to_str().unwrap(), "-decode", "-logstdout"]).current_dir(capture);
-    Some(output(&mut command)).filter(|text| text.contains("Trace buffer done"))
+    command.args(["-ss_dir", text(capture), "-decode", "-logstdout"]).current_dir(capture);
+    let listing = String::from_utf8_lossy(&command.output().unwrap().stdout).into_owned();
+    Some(listing).filter(|text| text.contains("Trace buffer done"))
 }
 
 fn by_source(text: &str) -> BTreeMap<u8, Vec<Listed>> {
@@ -101,15 +98,17 @@ enum Known {
     End,
 }
 
+/// What a line tells, if that is known.
+fn element(line: Option<&Listed>) -> Option<&Element> {
+    line?.element.as_ref().ok()
+}
+
 fn block(line: Option<&Listed>) -> Option<&Block> {
-    match line.map(|line| &line.element) {
-        Some(Ok(Element::Block(block))) => Some(block),
-        _ => None,
-    }
+    if let Some(Element::Block(block)) = element(line) { Some(block) } else { None }
 }
 
 fn is_lost(line: Option<&Listed>) -> bool {
-    matches!(line.map(|line| &line.element), Some(Ok(Element::Lost(GapReason::BadPacket))))
+    matches!(element(line), Some(Element::Lost(GapReason::BadPacket)))
 }
 
 /// Recognises the differences that DIFFERENCES.md lists under "Damaged trace". `before`: what we listed up to here; `packet`: the
@@ -121,8 +120,7 @@ fn known(
     packet: impl Fn(u64) -> String,
     word: impl Fn(u64) -> Option<u32>,
 ) -> Option<(&'static str, Known)> {
-    let element = |line: Option<&Listed>| line.and_then(|line| line.element.clone().ok());
-    let (our, their) = (element(ours.first()), element(theirs.first()));
+    let (our, their) = (element(ours.first()).copied(), element(theirs.first()).copied());
     let skip = |ours, theirs| Known::Skip { ours, theirs };
     // We end with the last packet, OpenCSD with what it passed over.
     if our == Some(Element::End) && their == Some(Element::End) && ours[0].index < theirs[0].index {
@@ -142,7 +140,7 @@ fn known(
     if survivors > 0 && is_lost(ours.get(survivors)) && is_lost(theirs.first()) {
         return Some(("counts and times before a bad packet", skip(survivors, 0)));
     }
-    let is_end = |line: Option<&Listed>| matches!(line.map(|line| &line.element), Some(Ok(Element::End)));
+    let is_end = |line: Option<&Listed>| element(line) == Some(&Element::End);
     if survivors > 0
         && is_end(ours.get(survivors))
         && is_end(theirs.first())
@@ -176,10 +174,8 @@ fn known(
         }
     }
     // A range up to an exception's return address that no instruction leads to, or through branches.
-    let is_exception =
-        |line: Option<&Listed>| matches!(line.map(|line| &line.element), Some(Ok(Element::Exception(_))));
-    let is_no_code =
-        |line: Option<&Listed>| matches!(line.map(|line| &line.element), Some(Ok(Element::NoCode { .. })));
+    let is_exception = |line: Option<&Listed>| matches!(element(line), Some(Element::Exception(_)));
+    let is_no_code = |line: Option<&Listed>| matches!(element(line), Some(Element::NoCode { .. }));
     if is_no_code(theirs.first()) && is_exception(ours.first()) && is_exception(theirs.get(1)) {
         return Some(("missing code before an exception at a lower address", skip(0, 1)));
     }
@@ -269,20 +265,18 @@ fn damaged_captures_tell_what_opencsd_lists() {
     if !lister::available(test) {
         return;
     }
-    let seeds = std::env::var("DAMAGE_SEEDS").unwrap_or("0-60".into());
-    let (from, to) = seeds.split_once('-').unwrap();
     let (mut wrong, mut compared, mut explained) = (Vec::new(), 0, BTreeMap::new());
     let mut gave_up = BTreeSet::new();
-    for seed in from.parse::<u64>().unwrap()..to.parse().unwrap() {
+    for seed in seeds("DAMAGE_SEEDS", 60) {
         let (name, trace) = CAPTURES[seed as usize % CAPTURES.len()];
         let here = damaged(&captures.join(name), trace, &mut Rng::new(seed));
         let Some(theirs) = theirs(here.path()) else {
             gave_up.insert(seed);
             continue;
         };
-        let our_text = ours(&["decode", "--elements"], here.path());
+        let our_text = ours("decode --elements", here.path());
         let (ours_all, theirs) = (by_source(&our_text), by_source(&theirs));
-        let packets = ours(&["packets"], here.path());
+        let packets = ours("packets", here.path());
         for (id, theirs) in &theirs {
             let ours = ours_all.get(id).map_or(&[][..], |lines| lines);
             let packet = |index: u64| {

@@ -53,7 +53,7 @@ fn packet_line(line: &str) -> Option<(u8, Line)> {
 }
 
 fn ours(capture: &Path, buffers: &[&str]) -> Listing {
-    let mut command = command(&["packets", "--style", "opencsd"]);
+    let mut command = command("packets --style opencsd");
     let mut child =
         command.arg(capture).args(buffers).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let lines = packet_lines(child.stdout.take().unwrap());

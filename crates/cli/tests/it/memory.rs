@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
+use crate::run::{Ran, command};
 use tracewright_core::Element;
 use tracewright_etm::Registers;
 use tracewright_etm::encode::{Encoder, Options};
@@ -23,19 +24,14 @@ fn a_long_trace_needs_no_more_memory_than_a_short_one() {
     let (trace, instructions) = trace(&program, rng);
     let scratch = Scratch::new("memory");
     for detail in ["--summary", "--blocks"] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tracewright"));
-        command.args(["decode", "-", "--packing", "source", "--source", "etm4,id=0x10", detail]);
+        let mut command = command(format_args!("decode - --packing source --source etm4,id=0x10 {detail}"));
         for (i, segment) in program.segments.iter().enumerate() {
-            let path = scratch.path().join(format!("{i}.bin"));
+            let path = scratch.join(&format!("{i}.bin"));
             fs::write(&path, &segment.bytes).unwrap();
-            command.arg("--image").arg(format!("{}@{:#x}", path.display(), segment.address));
+            command.args(["--image", &format!("{path}@{:#x}", segment.address)]);
         }
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the command starts");
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the command starts");
         // Text is slower than counting.
         let times = bytes.div_ceil(trace.len()) / if detail == "--summary" { 1 } else { 16 };
         let mut stdin = child.stdin.take().unwrap();
@@ -44,11 +40,8 @@ fn a_long_trace_needs_no_more_memory_than_a_short_one() {
         }
         let peak = peak(child.id());
         drop(stdin);
-        let output = child.wait_with_output().unwrap();
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{stderr}");
-        let expected = format!("{} instructions", instructions * times as u64);
-        assert!(stderr.contains(&expected), "expected {expected}: {stderr}");
+        let ran = Ran::new(detail.into(), child.wait_with_output().unwrap()).ends(0);
+        ran.says(format!("{} instructions", instructions * times as u64));
         match peak {
             Some(peak) => assert!(peak < MOST, "{detail}: {peak} kB for {bytes} bytes"),
             None => tracewright_testkit::skip("peak memory", "no /proc here"),

@@ -5,62 +5,60 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::run::{ends, json, tracewright, values};
+use crate::run::{ETRACE, assert_fits, elf, number, recorded, rows, run, string, text, values};
 use serde_json::Value;
 use tracewright_testkit::{Scratch, captures_for, skip};
 
-fn record_part(place: &Scratch, name: &str, program: &str) -> String {
-    let path = place.join(name);
-    let limit = ["--max-instructions", "60000"];
+fn record_part(place: &Scratch, program: &str) -> String {
+    let path = place.join(program);
     // It is stopped, which its status says.
-    ends(1, &[&["record", "-q", "--protocol", "etrace", "-o", &path, program][..], &limit].concat());
+    run!("{ETRACE} {path} {} --max-instructions 60000", elf(program)).ends(1);
     path
 }
 
 /// A profile of a capture.
-fn profile(place: &Scratch, name: &str, capture: &str, more: &[&str]) -> String {
+fn profile(place: &Scratch, name: &str, capture: &str, more: &str) -> String {
     let path = place.join(name);
-    ends(0, &[&["profile", capture, "--format", "tracewright", "-o", &path], more].concat());
+    run!("profile {capture} --format tracewright -o {path} {more}").ends(0);
     path
 }
 
 /// Instructions of each function, counted one by one.
 fn decoded(capture: &str) -> HashMap<String, u64> {
-    let (text, _) = ends(0, &["decode", capture, "--instructions", "--json"]);
+    let text = run!("decode {capture} --instructions --json").good();
     let mut functions = HashMap::new();
-    for row in values(&text) {
-        if row["kind"] == "instruction" {
-            let symbol = row["symbol"].as_str().unwrap();
-            *functions.entry(symbol.split('+').next().unwrap().to_owned()).or_default() += 1;
-        }
+    for row in values(&text).filter(|row| row["kind"] == "instruction") {
+        let symbol = string(&row, "symbol").split('+').next().unwrap().to_owned();
+        *functions.entry(symbol).or_default() += 1;
     }
     functions
 }
 
 /// A side of a comparison: instructions of each function that ran there.
 fn functions(diff: &Value, side: usize) -> HashMap<String, u64> {
-    let rows = diff["functions"].as_array().unwrap().iter();
-    let rows = rows
-        .map(|row| (row["name"].as_str().unwrap().to_owned(), row["instructions"][side].as_u64().unwrap()));
-    rows.filter(|(_, count)| *count > 0).collect()
+    let functions = rows(diff, "functions").iter();
+    let counts =
+        functions.map(|row| (string(row, "name").to_owned(), row["instructions"][side].as_u64().unwrap()));
+    counts.filter(|(_, count)| *count > 0).collect()
 }
 
 #[test]
 fn a_stored_profile_is_as_good_as_its_capture() {
     let place = Scratch::new("merge");
-    let run = record_part(&place, "run", "programs/bin/recursion.elf");
-    let stored = profile(&place, "run.prof", &run, &[]);
-    let autofdo = |of: &str| ends(0, &["profile", of, "--format", "autofdo"]);
-    assert_eq!(autofdo(&stored).0, autofdo(&run).0);
-    assert!(!autofdo(&run).0.is_empty());
+    let run = record_part(&place, "recursion");
+    let stored = profile(&place, "run.prof", &run, "");
+    let [of_stored, of_run] = [&stored, &run].map(|of| run!("profile {of} --format autofdo").ends(0));
+    assert_eq!(of_stored.out, of_run.out);
+    assert!(!of_run.out.is_empty());
     // What is stored again is the same, and so is the funnel.
-    let again = profile(&place, "again.prof", &stored, &[]);
+    let again = profile(&place, "again.prof", &stored, "");
     assert_eq!(fs::read(&again).unwrap(), fs::read(&stored).unwrap());
-    let funnel = |(_, err): (String, String)| err[err.find("bytes of trace").unwrap()..].to_owned();
-    assert_eq!(funnel(autofdo(&stored)), funnel(autofdo(&run)));
+    let [of_stored, of_run] =
+        [of_stored.err, of_run.err].map(|err| err[err.find("bytes of trace").unwrap()..].to_owned());
+    assert_eq!(of_stored, of_run);
     // Every function has the instructions that decoding them one by one gives.
     let expected = decoded(&run);
-    let diff = json(&["diff", &stored, &run, "--json"]);
+    let diff = run!("diff {stored} {run} --json").ends(0).json();
     assert_eq!(functions(&diff, 0), expected);
     assert_eq!(functions(&diff, 1), expected);
     let all: u64 = expected.values().sum();
@@ -68,7 +66,7 @@ fn a_stored_profile_is_as_good_as_its_capture() {
     for step in ["instructions", "in_binary", "in_function", "in_output"] {
         assert_eq!(diff["funnels"][0][step], all, "{step}");
     }
-    let bytes = fs::metadata(Path::new(&run).join("trace.bin")).unwrap().len();
+    let bytes = fs::metadata(format!("{run}/trace.bin")).unwrap().len();
     assert_eq!(diff["funnels"][1]["bytes"], bytes);
     assert_eq!(diff["funnels"][1]["bytes_decoded"], bytes);
 }
@@ -76,12 +74,11 @@ fn a_stored_profile_is_as_good_as_its_capture() {
 #[test]
 fn merged_profiles_add_up_in_any_order() {
     let place = Scratch::new("merge");
-    let runs =
-        ["recursion", "search"].map(|name| record_part(&place, name, &format!("programs/bin/{name}.elf")));
-    let [a, b] = [0, 1].map(|i| profile(&place, &format!("{i}.prof"), &runs[i], &[]));
+    let runs = ["recursion", "search"].map(|name| record_part(&place, name));
+    let [a, b] = [0, 1].map(|i| profile(&place, &format!("{i}.prof"), &runs[i], ""));
     let sum = |name: &str, of: &[&str]| {
         let path = place.join(name);
-        let object = json(&[&["merge"], of, &["--json", "-o", &path]].concat());
+        let object = run!("merge {} --json -o {path}", of.join(" ")).ends(0).json();
         (fs::read(&path).unwrap(), object)
     };
     let (bytes, object) = sum("ab", &[&a, &b]);
@@ -91,77 +88,69 @@ fn merged_profiles_add_up_in_any_order() {
     assert_eq!(sum("mixed", &[&runs[0], &b]).0, bytes);
     let (aab, three) = sum("aab", &[&place.join("ab"), &a]);
     assert_eq!(sum("aba", &[&a, &b, &runs[0]]).0, aab);
-    let count = |of: &Value| of["instructions"].as_u64().unwrap();
+    let count = |of: &Value| number(of, "instructions");
     let [one, two] = runs.each_ref().map(|run| decoded(run).values().sum::<u64>());
     assert_eq!((count(&object), count(&three)), (one + two, 2 * one + two));
     assert_eq!(count(&three["funnel"]), 2 * one + two);
     // What ran twice as often has the same share.
     sum("aa", &[&a, &a]);
-    let diff = json(&["diff", &a, &place.join("aa"), "--json"]);
-    for row in diff["functions"].as_array().unwrap().iter().chain(diff["branches"].as_array().unwrap()) {
+    let diff = run!("diff {a} {} --json", place.join("aa")).ends(0).json();
+    for row in rows(&diff, "functions").iter().chain(rows(&diff, "branches")) {
         assert_eq!(row["change"], 0.0, "{row}");
-        let twice = |field: &str| {
-            let of = row[field].as_array().unwrap();
-            assert_eq!(2 * of[0].as_u64().unwrap(), of[1].as_u64().unwrap(), "{row}");
-        };
-        if row["ran"].is_null() { twice("instructions") } else { twice("taken") }
+        let of = if row["ran"].is_null() { &row["instructions"] } else { &row["taken"] };
+        assert_eq!(2 * of[0].as_u64().unwrap(), of[1].as_u64().unwrap(), "{row}");
     }
 }
 
 #[test]
 fn filters_keep_what_they_say() {
     let place = Scratch::new("merge");
-    let run = record_part(&place, "run", "programs/bin/recursion.elf");
-    let stored = profile(&place, "run.prof", &run, &[]);
+    let run = record_part(&place, "recursion");
+    let stored = profile(&place, "run.prof", &run, "");
     let expected = decoded(&run);
     let all: u64 = expected.values().sum();
-    let left = |more: &[&str]| {
-        let diff = json(&[&["diff", &stored, &run, "--json"], more].concat());
-        let funnel = |side: usize| diff["funnels"][side]["in_output"].as_u64().unwrap();
+    let left = |more: &str| {
+        let diff = run!("diff {stored} {run} --json {more}").ends(0).json();
+        let funnel = |side: usize| number(&diff["funnels"][side], "in_output");
         assert_eq!(funnel(0), funnel(1), "{more:?}");
         assert_eq!(diff["funnels"][0]["instructions"], all);
         funnel(0)
     };
     for (function, count) in &expected {
-        assert_eq!(left(&["--function", function]), *count, "{function}");
+        assert_eq!(left(&format!("--function {function}")), *count, "{function}");
     }
     let main = expected["main"];
-    assert_eq!(left(&["--function", "main", "--function", "_start"]), main + expected["_start"]);
-    assert_eq!(left(&["--binary", "recursion.elf"]), all);
-    assert_eq!(left(&["--binary", "recursion.elf", "--function", "main"]), main);
-    assert_eq!(left(&["--range", "0x0..main"]) + left(&["--range", "main..0xffffffffffff"]), all);
-    assert_eq!(left(&["--range", "0..main+4", "--range", "main+0x4..0xffffffffffff"]), all);
+    assert_eq!(left("--function main --function _start"), main + expected["_start"]);
+    assert_eq!(left("--binary recursion.elf"), all);
+    assert_eq!(left("--binary recursion.elf --function main"), main);
+    assert_eq!(left("--range 0x0..main") + left("--range main..0xffffffffffff"), all);
+    assert_eq!(left("--range 0..main+4 --range main+0x4..0xffffffffffff"), all);
     // Parts of the trace file add up.
-    let part = |more: &[&str]| {
-        let path = place.join("part");
-        json(&[&["merge", &run, "-o", &path, "--json"], more].concat())["instructions"].as_u64().unwrap()
-    };
-    assert_eq!(part(&["--to", "0x200"]) + part(&["--from", "0x200"]), all);
-    assert!(part(&["--to", "0x200"]) > 0);
-    let (path, trace) = (place.join("part"), fs::metadata(Path::new(&run).join("trace.bin")).unwrap().len());
-    let funnel = json(&["merge", &run, "-o", &path, "--json", "--from", "0x200"])["funnel"].clone();
-    assert_eq!(
-        (&funnel["bytes"], &funnel["bytes_decoded"]),
-        (&(trace - 0x200).into(), &(trace - 0x200).into())
-    );
+    let part = |more: &str| run!("merge {run} -o {} --json {more}", place.join("part")).ends(0).json();
+    let (first, rest) = (part("--to 0x200"), part("--from 0x200"));
+    assert_eq!(number(&first, "instructions") + number(&rest, "instructions"), all);
+    assert!(number(&first, "instructions") > 0);
+    let trace = fs::metadata(format!("{run}/trace.bin")).unwrap().len();
+    assert_eq!(number(&rest["funnel"], "bytes"), trace - 0x200);
+    assert_eq!(number(&rest["funnel"], "bytes_decoded"), trace - 0x200);
     // What was left out when a profile was made stays so, and is told.
-    let only = profile(&place, "only.prof", &run, &["--function", "main"]);
-    let (_, err) = ends(0, &["profile", &only, "--format", "autofdo"]);
-    let left_out = (all - main).to_string();
-    assert!(
-        err.replace(' ', "").contains(&format!("-{left_out}leftout:notaskedforwhentheprofilewasmade")),
-        "{err}"
-    );
+    let only = profile(&place, "only.prof", &run, "--function main");
+    let told = run!("profile {only} --format autofdo").ends(0).err;
+    let left_out = format!("-{}leftout:notaskedforwhentheprofilewasmade", all - main);
+    assert!(told.replace(' ', "").contains(&left_out), "{told}");
     // What is not there is said.
-    let refused = |more: &[&str]| ends(2, &[&["profile", &stored, "--format", "autofdo"], more].concat()).1;
-    assert!(refused(&["--function", "mian"]).contains("there is main"));
-    assert!(refused(&["--binary", "other"]).contains("there are: recursion.elf"));
-    assert!(refused(&["--range", "main"]).contains("expected A..B"));
-    assert!(refused(&["--range", "0x20..0x10"]).contains("0x20 is not before 0x10"));
-    assert!(refused(&["--from", "1"]).contains("is a profile, without any trace"));
-    let (out, err) = ends(1, &["profile", &stored, "--format", "autofdo", "--range", "0..4"]);
-    assert_eq!(out, "");
-    assert!(err.contains("nothing is in the output: all was left out: not asked for (--function"), "{err}");
+    for (more, why) in [
+        ("--function mian", "there is main"),
+        ("--binary other", "there are: recursion.elf"),
+        ("--range main", "expected A..B"),
+        ("--range 0x20..0x10", "0x20 is not before 0x10"),
+        ("--from 1", "is a profile, without any trace"),
+    ] {
+        run!("profile {stored} --format autofdo {more}").ends(2).says(why);
+    }
+    let nothing = run!("profile {stored} --format autofdo --range 0..4").ends(1);
+    assert_eq!(nothing.out, "");
+    nothing.says("nothing is in the output: all was left out: not asked for (--function");
 }
 
 const PROGRAM: &str = "
@@ -178,12 +167,12 @@ int main(void) { return (hot(HOT) + same(500) + added(1)) & 1; }
 
 /// Two builds of a program, with build IDs. `None`: there is no compiler.
 fn builds(place: &Scratch) -> Option<[String; 2]> {
-    fs::write(place.join("app.c"), PROGRAM).unwrap();
+    let source = place.write("app.c", PROGRAM.as_bytes());
     let build = |name: &str, more: &[&str]| {
         let out = place.join(name);
         fs::create_dir_all(Path::new(&out).parent().unwrap()).unwrap();
         let mut gcc = Command::new("riscv64-linux-gnu-gcc");
-        gcc.args(["-O1", "-g", "-static", "-Wl,--build-id", "-o", &out, &place.join("app.c")]).args(more);
+        gcc.args(["-O1", "-g", "-static", "-Wl,--build-id", "-o", &out, text(&source)]).args(more);
         Some(gcc.status().ok()?.success()).filter(|good| *good).map(|_| out)
     };
     Some([build("one/app", &["-DHOT=2000"])?, build("two/app", &["-DHOT=3000", "-DMORE"])?])
@@ -198,14 +187,12 @@ fn two_builds_are_compared_by_names_and_lines() {
     let [a, b] = [0, 1].map(|i| {
         let run = place.join(&format!("run{i}"));
         // The program says with its status what it has computed.
-        let output = tracewright(&["record", "-q", "--protocol", "etrace", "-o", &run, &programs[i]]);
-        assert!(output.status.code().is_some_and(|code| code < 2));
-        profile(&place, &format!("{i}.prof"), &run, &[])
+        run!("{ETRACE} {run} {}", programs[i]).ends_within(0..=1);
+        profile(&place, &format!("{i}.prof"), &run, "")
     });
-    let diff = json(&["diff", &a, &b, "--json"]);
+    let diff = run!("diff {a} {b} --json").ends(0).json();
     let function = |name: &str| {
-        let rows = diff["functions"].as_array().unwrap();
-        let row = rows.iter().find(|row| row["name"] == name).unwrap();
+        let row = rows(&diff, "functions").iter().find(|row| row["name"] == name).unwrap();
         [0, 1].map(|side| row["instructions"][side].as_u64().unwrap())
     };
     let [before, after] = function("hot");
@@ -218,99 +205,86 @@ fn two_builds_are_compared_by_names_and_lines() {
         assert_eq!(diff["instructions"][side], sum);
     }
     // The loops are at other addresses, on the same lines.
-    let rows = diff["branches"].as_array().unwrap();
-    let hot = rows.iter().find(|row| row["name"].as_str().unwrap().starts_with("hot app.c:3")).unwrap();
+    let mut branches = rows(&diff, "branches").iter();
+    let hot = branches.find(|row| string(row, "name").starts_with("hot app.c:3")).unwrap();
     assert!(hot["ran"][0].as_u64().unwrap() >= 1_999 && hot["ran"][1].as_u64().unwrap() >= 2_999, "{hot}");
-    let (text, err) = ends(0, &["diff", &a, &b]);
-    assert!(text.lines().any(|line| line.ends_with("  added")), "{text}");
-    let long = text.lines().find(|line| line.chars().count() > 80);
-    assert_eq!(long, None);
-    assert!(err.lines().all(|line| line.contains(&place.join("")) || line.chars().count() <= 80), "{err}");
+    let told = run!("diff {a} {b}").ends(0);
+    assert!(told.out.lines().any(|line| line.ends_with("  added")), "{}", told.out);
+    assert_fits(&told.out);
+    told.err.lines().filter(|line| !line.contains(&place.join(""))).for_each(assert_fits);
     found_again(&place, &a, programs);
 }
 
 /// Binaries are found again by path, by --image and in --symfs, and by build ID; one that is another is named.
 fn found_again(place: &Scratch, stored: &str, [one, two]: [String; 2]) {
     let copies = ["run0/app", "one/app"].map(|name| place.join(name));
-    let main = |more: &[&str]| {
-        tracewright(&[&["profile", stored, "--format", "autofdo", "--function", "hot"], more].concat())
-    };
-    assert_eq!(main(&[]).status.code(), Some(0));
+    let autofdo = |more: &str| run!("profile {stored} --format autofdo {more}");
+    autofdo("--function hot").ends(0);
     let kept = place.join("kept");
     fs::copy(&one, &kept).unwrap();
     // Its folder in the capture has it, too.
     for copy in &copies {
         let _ = fs::remove_file(copy);
     }
-    let (_, err) = ends(0, &["profile", stored, "--format", "autofdo"]);
-    assert!(err.contains("no symbols of it: tried ") && err.contains("/app"), "{err}");
-    assert!(err.contains(", which is not here (--image, --symfs)"), "{err}");
-    assert_eq!(main(&["--image", &kept]).status.code(), Some(0));
+    let missing = autofdo("").ends(0).says("no symbols of it: tried ").says("/app");
+    missing.says(", which is not here (--image, --symfs)");
+    autofdo(&format!("--function hot --image {kept}")).ends(0);
     // Another build at its path is not taken for it.
     fs::copy(&two, &copies[0]).unwrap();
-    let (_, err) = ends(0, &["profile", stored, "--format", "autofdo"]);
-    assert!(err.contains("its build ID is "), "{err}");
-    let (_, err) = ends(1, &["profile", stored, "--format", "autofdo", "--image", &two]);
-    assert!(err.contains(&two) && err.contains("no binary of"), "{err}");
+    autofdo("").ends(0).says("its build ID is ");
+    autofdo(&format!("--image {two}")).ends(1).says(&two).says("no binary of");
     let symfs = place.join("symfs");
     fs::create_dir_all(&symfs).unwrap();
-    fs::copy(&kept, Path::new(&symfs).join("app")).unwrap();
-    assert_eq!(main(&["--symfs", &symfs]).status.code(), Some(0));
+    fs::copy(&kept, format!("{symfs}/app")).unwrap();
+    autofdo(&format!("--function hot --symfs {symfs}")).ends(0);
 }
 
 #[test]
 fn damaged_profiles_are_refused_with_the_offset() {
     let place = Scratch::new("merge");
-    let run = record_part(&place, "run", "programs/bin/recursion.elf");
-    let stored = profile(&place, "run.prof", &run, &[]);
-    let bytes = fs::read(&stored).unwrap();
-    let bad = place.join("bad.prof");
-    fs::write(&bad, &bytes[..bytes.len() / 2]).unwrap();
-    for arguments in [&["profile", &bad][..], &["merge", &stored, &bad, "-o", "-"], &["diff", &bad, &stored]]
+    let run = record_part(&place, "recursion");
+    let (stored, bad) = (profile(&place, "run.prof", &run, ""), place.join("bad.prof"));
+    let mut bytes = fs::read(&stored).unwrap();
+    let middle = bytes.len() / 2;
+    fs::write(&bad, &bytes[..middle]).unwrap();
+    for line in
+        [format!("profile {bad}"), format!("merge {stored} {bad} -o -"), format!("diff {bad} {stored}")]
     {
-        let (out, err) = ends(2, arguments);
-        assert_eq!(out, "");
-        let at = format!("bad.prof: at offset {:#x}: it ends too early", bytes.len() / 2);
-        assert!(err.contains(&at), "{err}");
+        let refused = run!("{line}").ends(2);
+        assert_eq!(refused.out, "");
+        refused.says(format!("bad.prof: at offset {middle:#x}: it ends too early"));
     }
-    let mut changed = bytes;
-    let middle = changed.len() / 2;
-    changed[middle] ^= 1;
-    fs::write(&bad, changed).unwrap();
-    assert!(ends(2, &["profile", &bad]).1.contains("the checksum of a section is wrong"));
+    bytes[middle] ^= 1;
+    fs::write(&bad, bytes).unwrap();
+    run!("profile {bad}").ends(2).says("the checksum of a section is wrong");
 }
 
 #[test]
 fn the_funnel_of_a_capture_in_frames_adds_up() {
-    let Some(folder) = captures_for("the_funnel_of_a_capture_in_frames_adds_up", "") else { return };
-    let place = Scratch::new("merge");
-    let capture = folder.join("coresight/bugfix-exact-match");
-    let capture = capture.to_str().unwrap();
-    let object = json(&["merge", capture, "--json", "-o", &place.join("out")]);
-    let number = |name: &str| object["funnel"][name].as_u64().unwrap();
-    let parts: u64 = ["bytes_decoded", "bytes_around", "bytes_unread", "bytes_lost"].map(number).iter().sum();
-    assert_eq!(parts, number("bytes"));
-    let summary = json(&["decode", capture, "--summary", "--json"]);
-    assert_eq!(summary["instructions"], number("instructions"));
-    assert_eq!(object["instructions"], number("instructions"));
+    let test = "the_funnel_of_a_capture_in_frames_adds_up";
+    let Some(capture) = captures_for(test, "coresight/bugfix-exact-match") else { return };
+    let (place, capture) = (Scratch::new("merge"), text(&capture));
+    let object = run!("merge {capture} --json -o {}", place.join("out")).ends(0).json();
+    let count = |name: &str| number(&object["funnel"], name);
+    let parts: u64 = ["bytes_decoded", "bytes_around", "bytes_unread", "bytes_lost"].map(count).iter().sum();
+    assert_eq!(parts, count("bytes"));
+    let summary = run!("decode {capture} --summary --json").ends(0).json();
+    assert_eq!(summary["instructions"], count("instructions"));
+    assert_eq!(object["instructions"], count("instructions"));
     // Memory dumps are no binaries that AutoFDO knows: that nothing comes out is said.
-    let (out, err) = ends(1, &["profile", capture, "--format", "autofdo"]);
-    assert_eq!(out, "");
-    assert!(err.contains("nothing is in the output: all was left out: of no ELF file"), "{err}");
+    let nothing = run!("profile {capture} --format autofdo").ends(1);
+    assert_eq!(nothing.out, "");
+    nothing.says("nothing is in the output: all was left out: of no ELF file");
 }
 
 #[test]
 fn rows_of_a_difference_are_in_the_order_of_the_change_they_show() {
     let place = Scratch::new("merge");
-    let runs = ["sort", "hash"].map(|name| {
-        let (path, program) = (place.join(name), format!("programs/bin/{name}.elf"));
-        ends(0, &["record", "-q", "--protocol", "etrace", "-o", &path, &program, "--", "1000"]);
-        path
-    });
-    let diff = json(&["diff", &runs[0], &runs[1], "--json"]);
+    let [sort, hash] = ["sort -- 1000", "hash -- 1000"].map(|program| recorded(&place, program, ""));
+    let diff = run!("diff {sort} {hash} --json").ends(0).json();
     for table in ["functions", "branches"] {
-        let rows = diff[table].as_array().unwrap();
-        let changes: Vec<_> = rows.iter().map(|row| row["change"].as_f64().unwrap().abs()).collect();
+        let changes = rows(&diff, table).iter().map(|row| row["change"].as_f64().unwrap().abs());
+        let changes: Vec<_> = changes.collect();
         assert!(changes.len() > 10 && changes.is_sorted_by(|a, b| a >= b), "{table}: {changes:?}");
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::num::NonZero;
 
-use crate::run::{command, piped, text, tracewright, values};
+use crate::run::{Ran, hex, piped, run, seeds, string, text, values};
 use serde_json::Value;
 use tracewright_core::{Element, Ended, Flow, MemorySpace};
 use tracewright_etm::decode::{Decoder, Options};
@@ -26,12 +26,12 @@ fn row(kind: &str, cycle: u64, value: impl Into<String>) -> Row {
 }
 
 /// What the command prints of one unframed source.
-fn rows(registers: &Registers, bytes: &[u8], more: &[&str]) -> Vec<Row> {
+fn rows(registers: &Registers, bytes: &[u8], more: &str) -> Vec<Row> {
     let named: Vec<_> = registers.named().map(|(name, value)| format!("{name}={value:#x}")).collect();
     let protocol = if registers.protocol == Protocol::Ete { "ete" } else { "etm4" };
     let source = format!("{protocol},{}", named.join(","));
-    let verb = ["decode", "-", "--packing", "source", "--no-image", "--json", "--source", &source];
-    let mut child = piped(&[&verb, more].concat());
+    let line = format!("decode - --packing source --no-image --json --source {source} {more}");
+    let mut child = piped(&line);
     let mut stdin = child.stdin.take().unwrap();
     let bytes = bytes.to_vec();
     let writer = std::thread::spawn(move || {
@@ -39,19 +39,15 @@ fn rows(registers: &Registers, bytes: &[u8], more: &[&str]) -> Vec<Row> {
     });
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    parse(&output.stdout)
+    parse(&Ran::new(line, output).good())
 }
 
-fn parse(json: &[u8]) -> Vec<Row> {
-    let text = std::str::from_utf8(json).unwrap();
-    let row = |line: &str| {
-        let row: Value = serde_json::from_str(line).unwrap();
-        let cycle = row["cycle"].as_str().map(|cycle| u64::from_str_radix(&cycle[2..], 16).unwrap());
+fn parse(json: &str) -> Vec<Row> {
+    let row = |row: Value| {
         let value = row["value"].as_str().map_or_else(|| row["value"].to_string(), String::from);
-        (row["type"].as_str().unwrap().to_owned(), cycle, value)
+        (string(&row, "type").to_owned(), row["cycle"].as_str().map(hex), value)
     };
-    text.lines().map(row).collect()
+    values(json).map(row).collect()
 }
 
 /// An execution, traced with branch broadcast.
@@ -223,17 +219,15 @@ fn assert_same(got: &[Row], expected: &[Row], what: &str) {
 /// More than usual: `NO_IMAGE_SEEDS=1000-3000 cargo test -p tracewright-cli --test it no_image`.
 #[test]
 fn rows_are_what_was_executed() {
-    let seeds = std::env::var("NO_IMAGE_SEEDS").unwrap_or("0-200".into());
-    let (from, to) = seeds.split_once('-').unwrap();
     let (mut branches, mut with_cycles) = (0, 0);
-    for seed in from.parse::<u64>().unwrap()..to.parse().unwrap() {
+    for seed in seeds("NO_IMAGE_SEEDS", 200) {
         let mut rng = Rng::new(seed);
         let size = 1 << (6 + rng.below(7));
         let program = program::generate(&mut rng, size);
         let run = Traced::random(&mut rng, &program);
         let what = format!("seed {seed}, {:x?}", run.registers);
         let mut expected = run.expected();
-        let mut got = told(rows(&run.registers, &run.bytes, &[]));
+        let mut got = told(rows(&run.registers, &run.bytes, ""));
         if run.counts_newest {
             with_cycles +=
                 expected.iter().filter(|(_, cycle, _)| cycle.is_some_and(|cycle| cycle > 0)).count();
@@ -297,9 +291,9 @@ fn counts_after_addresses_are_of_the_branch_before() {
             }
         }
         assert!(expected.len() > 15_000);
-        assert_same(&told(rows(&registers, &bytes, &[])), &expected, &format!("stream {seed}"));
+        assert_same(&told(rows(&registers, &bytes, "")), &expected, &format!("stream {seed}"));
         // A part has the cycles of the whole.
-        let part = told(rows(&registers, &bytes, &["--from", "0x4000", "--to", "40000"]));
+        let part = told(rows(&registers, &bytes, "--from 0x4000 --to 40000"));
         assert!(part.len() > 5000 && expected.windows(part.len()).any(|window| window == part));
     }
 }
@@ -343,7 +337,7 @@ fn counts_that_commit_are_of_the_last_branch_they_commit() {
         row("Br", 17, "0x4000"),
         row("Evt", 17, "0"),
     ];
-    assert_same(&told(rows(&registers, &emit(&registers, &packets), &[])), &expected, "committed");
+    assert_same(&told(rows(&registers, &emit(&registers, &packets), "")), &expected, "committed");
 }
 
 #[test]
@@ -368,7 +362,7 @@ fn counts_after_an_exception_are_of_the_exception() {
             row("Evt", 17, "0"),
             row("At", 17, "0x8000"),
         ];
-        assert_same(&told(rows(&registers, &emit(&registers, &packets), &[])), &expected, "exception");
+        assert_same(&told(rows(&registers, &emit(&registers, &packets), "")), &expected, "exception");
     }
 }
 
@@ -380,7 +374,7 @@ fn what_is_cancelled_has_no_row() {
     packets.push(Packet::CancelF1 { count: 1, mispredict: true });
     packets.push(count(None, Some(10)));
     packets.extend([branch(0x5000).as_slice(), &[Packet::Commit(3)]].concat());
-    let named = ["--event", "1=BR_MIS_PRED"];
+    let named = "--event 1=BR_MIS_PRED";
     // The second was not taken after all: its address and the third branch are gone, the event is not.
     let expected = [
         row("At", 0, "0x1000"),
@@ -388,7 +382,7 @@ fn what_is_cancelled_has_no_row() {
         row("Evt", 10, "BR_MIS_PRED"),
         row("Br", 10, "0x5000"),
     ];
-    assert_same(&told(rows(&registers, &emit(&registers, &packets), &named)), &expected, "cancelled");
+    assert_same(&told(rows(&registers, &emit(&registers, &packets), named)), &expected, "cancelled");
 }
 
 #[test]
@@ -410,31 +404,28 @@ fn timestamps_count_from_the_last_count_before_them() {
         row("Cyc", 0, ""),
         row("Evt", 0, "1"),
     ];
-    assert_same(&told(rows(&registers, &emit(&registers, &packets), &[])), &expected, "timestamps");
+    assert_same(&told(rows(&registers, &emit(&registers, &packets), "")), &expected, "timestamps");
 }
 
 /// A capture of a real trace unit with branch broadcast, which tells addresses after barriers, too.
 #[test]
 fn rows_of_a_capture_are_what_decoding_with_its_program_tells() {
-    let Some(captures) = captures_for("rows_of_a_capture_are_what_decoding_with_its_program_tells", "")
-    else {
-        return;
-    };
+    let test = "rows_of_a_capture_are_what_decoding_with_its_program_tells";
+    let Some(captures) = captures_for(test, "coresight") else { return };
     for (name, least) in [("maxspec0_commopt1", 900), ("texit-poe2", 5)] {
-        let capture = captures.join("coresight").join(name);
-        let run = |options: &[&str]| tracewright(&[&["decode", text(&capture)], options].concat()).stdout;
-        let got: Vec<_> =
-            parse(&run(&["--no-image", "--json"])).into_iter().filter(|row| row.0 == "Br").collect();
-        let with_program = String::from_utf8(run(&["--elements", "--json"])).unwrap();
+        let capture = captures.join(name);
+        let mut got = parse(&run!("decode {} --no-image --json", text(&capture)).out);
+        got.retain(|row| row.0 == "Br");
+        let with_program = run!("decode {} --elements --json", text(&capture)).out;
         // A count is told after the blocks up to its branch, and before the block at the branch's target.
         let (mut cycle, mut went, mut expected) = (0, false, Vec::new());
         for element in values(&with_program) {
-            match element["kind"].as_str().unwrap() {
+            match string(&element, "kind") {
                 "cycles" => cycle = element["cycles"].as_u64().map_or(0, |cycles| cycle + cycles),
                 "trace on" => (cycle, went) = (0, false),
                 "block" => {
                     if went {
-                        expected.push(row("Br", cycle, element["start"].as_str().unwrap()));
+                        expected.push(row("Br", cycle, string(&element, "start")));
                     }
                     went = element["ended"] != "not taken" && element["ended"] != "cut";
                 }
@@ -453,19 +444,15 @@ fn rows_of_a_capture_are_what_decoding_with_its_program_tells() {
 fn overlapping_images_are_told() {
     let scratch = Scratch::new("overlap");
     let name = |i: usize| scratch.join(&format!("{i}.bin"));
-    let mut images = Vec::new();
+    let mut images = String::new();
     for i in 0..8 {
         fs::write(name(i), [i as u8; 64]).unwrap();
-        images.extend(["--image".into(), format!("{}@{:#x}", name(i), 0x1000 + 32 * i)]);
+        images += &format!(" --image {}@{:#x}", name(i), 0x1000 + 32 * i);
     }
-    let run = |verb: &str| command(&[verb, "samples/two-cores"]).args(&images).output().unwrap();
-    let stderr = String::from_utf8(run("decode").stderr).unwrap();
     let told = format!("warning: {} at 0x1020-0x1060 overlaps {}", name(1), name(0));
-    assert!(stderr.contains(&told), "{stderr}");
-    assert_eq!(stderr.matches("warning").count(), 6, "{stderr}");
-    assert!(stderr.contains("warning: 2 more like these"), "{stderr}");
-    let info = String::from_utf8(run("info").stdout).unwrap();
-    assert!(info.contains("memory: 8 regions, 512 bytes"), "{info}");
-    assert!(info.contains("  0x00001020..0x00001060  any    raw       1.bin\n"), "{info}");
+    let decoded = run!("decode samples/two-cores {images}").says(told).says("warning: 2 more like these");
+    assert_eq!(decoded.err.matches("warning").count(), 6, "{}", decoded.err);
+    let info = run!("info samples/two-cores {images}").prints("memory: 8 regions, 512 bytes");
+    let info = info.prints("  0x00001020..0x00001060  any    raw       1.bin\n").out;
     assert_eq!(info.matches(" overlaps").count(), 7, "{info}");
 }

@@ -2,15 +2,10 @@
 
 use std::fs;
 use std::io::Read;
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
-use crate::run::{command, root};
+use crate::run::{Ran, command, ends_soon, ran, root};
 use tracewright_testkit::Scratch;
-
-/// A run that takes longer did not notice; the machine may be busy.
-const PROMPT: Duration = Duration::from_secs(60);
 
 /// A command line; `CAPTURE` and `ENDLESS` stand for a recording and a program that never ends.
 struct Case<'a> {
@@ -18,31 +13,25 @@ struct Case<'a> {
     line: &'a str,
 }
 
-struct Ended {
-    status: Option<i32>,
-    errors: String,
-}
-
 impl Case<'_> {
     fn command(&self) -> Command {
-        let mut command = command(&[]);
-        let path = |name: &str| self.folder.path().join(name);
-        for word in self.line.split_whitespace() {
-            match word {
-                "CAPTURE" => command.arg(path("capture")),
-                "ENDLESS" => command.arg(path("endless.elf")),
-                "PROFILE" => command.arg(path("kept.prof")),
-                "LOG" => command.arg(path("run.log")),
-                "NEW" => command.arg(path("new")),
-                _ => command.arg(word),
-            };
+        let mut line = format!("{} ", self.line);
+        for (word, name) in [
+            ("CAPTURE ", "capture "),
+            ("ENDLESS ", "endless.elf "),
+            ("PROFILE ", "kept.prof "),
+            ("LOG ", "run.log "),
+            ("NEW ", "new "),
+        ] {
+            line = line.replace(word, &self.folder.join(name));
         }
+        let mut command = command(line);
         command.stdin(Stdio::null());
         command
     }
 
     /// Runs it with files of at most so many blocks of 512 bytes.
-    fn limited(&self, blocks: u32) -> Ended {
+    fn limited(&self, blocks: u32) -> Ran {
         let command = self.command();
         let mut limited = Command::new("sh");
         limited.args(["-c", &format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\""), "sh"]);
@@ -51,28 +40,19 @@ impl Case<'_> {
         self.ended(limited.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap())
     }
 
-    fn ended(&self, mut child: Child) -> Ended {
-        let start = Instant::now();
+    /// A run that takes long did not notice.
+    fn ended(&self, mut child: Child) -> Ran {
         let stderr = child.stderr.take().map(|mut stderr| {
             std::thread::spawn(move || {
                 let mut bytes = Vec::new();
                 stderr.read_to_end(&mut bytes).unwrap();
-                String::from_utf8_lossy(&bytes).into_owned()
+                bytes
             })
         });
-        let status = loop {
-            if let Some(status) = child.try_wait().unwrap() {
-                break status;
-            }
-            if start.elapsed() > PROMPT {
-                child.kill().unwrap();
-                panic!("{}: runs on", self.line);
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        };
-        let errors = stderr.map_or_else(String::new, |thread| thread.join().unwrap());
-        assert!(!errors.contains("panicked"), "{}: {errors}", self.line);
-        Ended { status: status.code(), errors }
+        let status = ends_soon(&mut child, self.line);
+        let stderr = stderr.map_or_else(Vec::new, |thread| thread.join().unwrap());
+        let output = std::process::Output { status, stdout: Vec::new(), stderr };
+        Ran::new(self.line.into(), output).says_not("panicked")
     }
 }
 
@@ -89,8 +69,7 @@ fn recorded() -> Scratch {
         "record -q --log LOG programs/bin/args.elf",
         "profile CAPTURE --format tracewright -o PROFILE",
     ] {
-        let output = Case { folder: &folder, line }.command().output().unwrap();
-        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+        ran(&mut Case { folder: &folder, line }.command()).ends(0);
     }
     folder
 }
@@ -171,19 +150,13 @@ fn a_full_disk_is_told_at_once() {
         let case = Case { folder: &folder, line };
         let full = fs::File::options().write(true).open("/dev/full").unwrap();
         let ended = case.ended(case.command().stdout(full).stderr(Stdio::piped()).spawn().unwrap());
-        assert_eq!(ended.status, Some(2), "{line}: {}", ended.errors);
-        assert!(
-            ended.errors.contains("standard output: cannot write: No space left"),
-            "{line}: {}",
-            ended.errors
-        );
+        ended.ends(2).says("standard output: cannot write: No space left");
     }
     for line in TO_FILE {
         let case = Case { folder: &folder, line };
         let command = &mut case.command();
         let ended = case.ended(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
-        assert_eq!(ended.status, Some(2), "{line}: {}", ended.errors);
-        assert!(ended.errors.contains("/dev/full: cannot write: No space left"), "{line}: {}", ended.errors);
+        ended.ends(2).says("/dev/full: cannot write: No space left");
         let _ = fs::remove_dir_all(folder.path().join("new"));
     }
 }
@@ -192,7 +165,7 @@ fn a_full_disk_is_told_at_once() {
 #[test]
 fn a_recording_that_finds_no_room_ends_and_is_kept() {
     let folder = recorded();
-    let new = folder.path().join("new");
+    let new = folder.join("new");
     // The trace of this loop is short, and that of the sample is not.
     let sort = "record -q --protocol etrace -o NEW programs/bin/sort.elf";
     for (line, full) in [
@@ -200,15 +173,11 @@ fn a_recording_that_finds_no_room_ends_and_is_kept() {
         ("record -q --protocol etrace --listing NEW.list -o NEW ENDLESS", "NEW.list"),
         ("record -q --protocol etrace --log NEW.log --details all -o NEW ENDLESS", "NEW.log"),
     ] {
-        let line = line.replace("NEW.", &format!("{}.", new.display()));
-        let case = Case { folder: &folder, line: &line };
-        let ended = case.limited(128);
-        assert_eq!(ended.status, Some(2), "{line}: {}", ended.errors);
-        let message = full.replace("NEW", new.to_str().unwrap()) + ": cannot write: File too large";
-        assert!(ended.errors.contains(&message), "{line}: {}", ended.errors);
-        assert!(ended.errors.contains("what was recorded until then is kept"), "{line}: {}", ended.errors);
-        let info = Case { folder: &folder, line: "decode NEW --summary" }.command().output().unwrap();
-        assert!(matches!(info.status.code(), Some(0 | 1)), "{}", String::from_utf8_lossy(&info.stderr));
+        let line = line.replace("NEW.", &format!("{new}."));
+        let ended = Case { folder: &folder, line: &line }.limited(128).ends(2);
+        let ended = ended.says(full.replace("NEW", &new) + ": cannot write: File too large");
+        ended.says("what was recorded until then is kept");
+        ran(&mut Case { folder: &folder, line: "decode NEW --summary" }.command()).ends_within(0..=1);
         fs::remove_dir_all(&new).unwrap();
     }
 }
@@ -227,10 +196,8 @@ fn a_reader_that_goes_away_ends_it_quietly() {
                 left -= u32::from(read[0] == b'\n');
             }
             drop(stdout);
-            let ended = case.ended(child);
             // All may have been written before the reader went.
-            assert!(matches!(ended.status, Some(0 | 1)), "{line}: {:?} {}", ended.status, ended.errors);
-            assert!(!ended.errors.contains("cannot write"), "{line}: {}", ended.errors);
+            case.ended(child).ends_within(0..=1).says_not("cannot write");
         }
     }
 }
@@ -244,9 +211,7 @@ fn standard_error_may_be_closed() {
         let case = Case { folder: &folder, line };
         let mut child = case.command().stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         drop(child.stderr.take());
-        let ended = case.ended(child);
-        let expected = if failing.contains(&line) { Some(2) } else { Some(0) };
-        assert_eq!(ended.status, expected, "{line}");
+        case.ended(child).ends(if failing.contains(&line) { 2 } else { 0 });
     }
 }
 
@@ -254,29 +219,14 @@ fn standard_error_may_be_closed() {
 #[test]
 fn a_result_that_says_nothing_leaves_no_file_and_replaces_none() {
     let folder = recorded();
-    let formats = [
-        "table",
-        "csv",
-        "folded",
-        "flamegraph",
-        "pprof",
-        "callgrind",
-        "autofdo",
-        "branch-list",
-        "bolt",
-        "bolt-simpleperf",
-        "fdata",
-        "profgen",
-        "llvm",
-        "llvm-binary",
-        "gcov",
-        "gcov-16",
-        "tracewright",
-    ];
+    let formats = "table csv folded flamegraph pprof callgrind autofdo branch-list bolt bolt-simpleperf fdata \
+        profgen llvm llvm-binary gcov gcov-16 tracewright";
     // Nothing ran in the last byte of the trace.
     let nothing = "--from 0xffffffff";
-    let mut lines: Vec<String> =
-        formats.iter().map(|format| format!("profile CAPTURE --format {format} {nothing} -o NEW")).collect();
+    let mut lines: Vec<String> = formats
+        .split(' ')
+        .map(|format| format!("profile CAPTURE --format {format} {nothing} -o NEW"))
+        .collect();
     lines.extend([
         format!("profile CAPTURE --json {nothing} -o NEW"),
         format!("profile CAPTURE --format csv --rows branches {nothing} -o NEW"),
@@ -286,17 +236,15 @@ fn a_result_that_says_nothing_leaves_no_file_and_replaces_none() {
         format!("timeline CAPTURE --format firefox {nothing} -o NEW"),
         format!("merge CAPTURE {nothing} -o NEW"),
     ]);
-    let new: PathBuf = folder.path().join("new");
+    let new = folder.join("new");
     for line in &lines {
         let case = Case { folder: &folder, line };
         for before in [None, Some("what was there before")] {
             let _ = fs::remove_file(&new);
             before.iter().for_each(|text| fs::write(&new, text).unwrap());
-            let output = case.command().output().unwrap();
-            let errors = String::from_utf8_lossy(&output.stderr);
-            assert!(matches!(output.status.code(), Some(1 | 2)), "{line}: {} {errors}", output.status);
-            assert!(!errors.is_empty() && !errors.contains("invalid value"), "{line}: {errors}");
-            assert_eq!(fs::read_to_string(&new).ok().as_deref(), before, "{line}: {errors}");
+            let ended = ran(&mut case.command()).ends_within(1..=2).says_not("invalid value");
+            assert!(!ended.err.is_empty(), "{line}");
+            assert_eq!(fs::read_to_string(&new).ok().as_deref(), before, "{line}: {}", ended.err);
         }
     }
 }
@@ -311,13 +259,9 @@ fn an_output_that_cannot_be_written_is_told_first() {
         "coverage CAPTURE --lcov /nowhere/file",
         "timeline CAPTURE -o /nowhere/file",
     ] {
-        let output = Case { folder: &folder, line }.command().output().unwrap();
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{line}: {errors}");
-        assert_eq!(
-            errors, "tracewright: /nowhere/file: cannot write: No such file or directory (os error 2)\n",
-            "{line}"
-        );
+        let ended = ran(&mut Case { folder: &folder, line }.command()).ends(2);
+        let expected = "tracewright: /nowhere/file: cannot write: No such file or directory (os error 2)\n";
+        assert_eq!(ended.err, expected, "{line}");
     }
 }
 
@@ -325,7 +269,7 @@ fn an_output_that_cannot_be_written_is_told_first() {
 #[test]
 fn a_disk_that_is_full_leaves_the_result_that_was_there() {
     let folder = recorded();
-    let new = folder.path().join("new");
+    let new = folder.join("new");
     for line in [
         "profile CAPTURE --format tracewright -o NEW",
         "profile CAPTURE --format flamegraph -o NEW",
@@ -333,10 +277,8 @@ fn a_disk_that_is_full_leaves_the_result_that_was_there() {
         "merge CAPTURE PROFILE -o NEW",
     ] {
         fs::write(&new, "what was there before").unwrap();
-        let case = Case { folder: &folder, line };
-        let ended = case.limited(1);
-        assert_eq!(ended.status, Some(2), "{line}: {}", ended.errors);
-        assert!(ended.errors.contains("new: cannot write: File too large"), "{line}: {}", ended.errors);
+        let ended = Case { folder: &folder, line }.limited(1).ends(2);
+        ended.says("new: cannot write: File too large");
         assert_eq!(fs::read_to_string(&new).unwrap(), "what was there before", "{line}");
         let parts = folder.path().read_dir().unwrap().map(|entry| entry.unwrap().file_name());
         let parts: Vec<_> = parts.filter(|name| name.to_string_lossy().ends_with(".part")).collect();

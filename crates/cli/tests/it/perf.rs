@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::run::tracewright;
+use crate::run::{address, run, string, text, values};
 use tracewright_testkit::{Scratch, captures_for, skip};
 
 /// A recording, and how what is listed of it counts: simpleperf's index is that of the byte in all trace so far, ours that in the
@@ -60,13 +60,11 @@ fn lines(text: &str) -> Vec<(u64, String, String)> {
 
 impl Case {
     /// What we list.
-    fn ours(&self, folder: &Path, verb: &[&str]) -> Vec<(u64, String, String)> {
+    fn ours(&self, folder: &Path, verb: &str) -> Vec<(u64, String, String)> {
         let path = folder.join(format!("simpleperf/{}.data", self.name));
         let mut all = Vec::new();
         for buffer in self.buffers {
-            let arguments =
-                [verb, &[path.to_str().unwrap(), "--style", "opencsd", "--buffer", buffer]].concat();
-            all.extend(lines(&String::from_utf8(tracewright(&arguments).stdout).unwrap()));
+            all.extend(lines(&run!("{verb} {} --style opencsd --buffer {buffer}", text(&path)).out));
         }
         all.into_iter().map(|(offset, id, rest)| (self.index(offset), id, rest)).collect()
     }
@@ -93,7 +91,7 @@ fn packets_are_those_that_simpleperf_lists() {
         let Some(listing) = listing else { return skip("packets of recordings", "no xz") };
         let expected = lines(&listing);
         assert_eq!(expected.len(), case.lines[0], "{}", case.name);
-        let ours = case.ours(&folder, &["packets"]);
+        let ours = case.ours(&folder, "packets");
         assert_eq!(ours.len(), expected.len(), "{}", case.name);
         for (ours, (index, id, packet)) in ours.into_iter().zip(expected) {
             // An OpenCSD newer than simpleperf's says more.
@@ -121,7 +119,7 @@ fn elements_are_those_that_simpleperf_lists() {
         let Some(listing) = listing else { return skip("elements of recordings", "no xz") };
         let expected = lines(&listing);
         assert_eq!(expected.len(), case.lines[1], "{}", case.name);
-        let mut ours = case.ours(&folder, &["decode", "--elements"]);
+        let mut ours = case.ours(&folder, "decode --elements");
         // simpleperf never ends a decoder, and resets it before the first byte.
         ours.retain(|(_, _, element)| !element.contains("ELEM_EO_TRACE"));
         for (_, _, element) in &mut ours {
@@ -153,28 +151,21 @@ struct Script {
 
 impl Script {
     fn of(path: &Path, symfs: &Path) -> Self {
-        let arguments = ["decode", "--json", path.to_str().unwrap(), "--symfs", symfs.to_str().unwrap()];
-        let output = tracewright(&arguments);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let decoded = run!("decode --json {} --symfs {}", text(path), text(symfs)).good();
         let mut script = Self::default();
         // The last instruction, and whether it was a taken branch; nothing at the start.
         let mut last: Option<(u64, bool)> = None;
-        for line in String::from_utf8(output.stdout).unwrap().lines() {
-            let object: serde_json::Value = serde_json::from_str(line).unwrap();
-            let address = |key: &str| {
-                let digits = object[key].as_str().unwrap().trim_start_matches("0x");
-                u64::from_str_radix(digits, 16).unwrap()
-            };
-            match object["kind"].as_str().unwrap() {
+        for object in values(&decoded) {
+            match string(&object, "kind") {
                 "block" => {
-                    let (start, end) = (address("start"), address("end"));
+                    let (start, end) = (address(&object, "start"), address(&object, "end"));
                     match last {
                         None => script.branches.push((0, start)),
                         Some((from, true)) => script.branches.push((from, start)),
                         Some((_, false)) => {}
                     }
                     script.instructions.extend((start..end).step_by(4));
-                    let ended = object["ended"].as_str().unwrap();
+                    let ended = string(&object, "ended");
                     last = Some((end - 4, !["not taken", "cut", "barrier", "wait"].contains(&ended)));
                 }
                 "trace on" => {
@@ -200,9 +191,9 @@ fn branches(text: &str) -> Vec<(u64, u64)> {
     text.lines().filter_map(branch).collect()
 }
 
-/// What it printed of instructions: `ADDRESS insn: ...`.
-fn instructions(text: &str) -> Vec<u64> {
-    let address = |line: &str| u64::from_str_radix(line.split_once(" insn:")?.0.trim(), 16).ok();
+/// What it printed of instructions: `ADDRESS`, or `ADDRESS insn: ...`.
+pub fn instructions(text: &str) -> Vec<u64> {
+    let address = |line: &str| u64::from_str_radix(line.split(" insn:").next()?.trim(), 16).ok();
     text.lines().filter_map(address).collect()
 }
 
@@ -222,7 +213,7 @@ fn instructions_and_branches_are_those_of_perf() {
 }
 
 /// Runs `perf script` itself. `None`: there is none that can decode CoreSight.
-fn perf_script(path: &Path, symfs: &Path, options: &[&str]) -> Option<String> {
+pub fn perf_script(path: &Path, symfs: &Path, options: &[&str]) -> Option<String> {
     let mut perf = Command::new("perf");
     perf.args(["script", "-i"]).arg(path).arg("--symfs").arg(symfs).args(options);
     let output = perf.output().ok()?;

@@ -2,55 +2,24 @@
 //! records that nobody knows, files that are cut off. What is wrong is named with the path that was tried, the rest comes out
 //! as if nothing were wrong, and the funnel says what became of all else.
 
-use crate::support;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use support::processes::{Made, programs};
+use crate::run::{Ran, command, ran, text};
+use crate::support::processes::{Made, programs};
 use tracewright_etm::Protocol;
 use tracewright_testkit::perf::{Form, Recording, Who, who};
 use tracewright_testkit::program::Program;
 use tracewright_testkit::{Rng, Scratch, captures_for};
 
-/// What a command did.
-struct Done {
-    status: i32,
-    out: String,
-    err: String,
-}
-
-fn tracewright(verb: &[&str], recording: &Path, symfs: &[&Path]) -> Done {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tracewright"));
+/// Runs a verb on a recording.
+fn tracewright(verb: &str, recording: &Path, symfs: &[&Path]) -> Ran {
+    let symfs: String = symfs.iter().map(|dir| format!(" --symfs {}", text(dir))).collect();
     // Nothing is found by chance: neither in perf's store, nor where it was.
-    command.args(verb).arg(recording).env("HOME", "/nonexistent");
-    for dir in symfs {
-        command.arg("--symfs").arg(dir);
-    }
-    let output = command.output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let (out, err) = (text(&output.stdout), text(&output.stderr));
-    Done { status: output.status.code().expect("no signal, no panic"), out, err }
-}
-
-impl Done {
-    /// A number of the funnel.
-    fn funnel(&self, name: &str) -> u64 {
-        let line = self.err.lines().rfind(|line| line.starts_with(name));
-        let line = line.unwrap_or_else(|| panic!("no {name:?} in\n{}", self.err));
-        let digits = line[name.len()..].trim().split("  ").next().unwrap();
-        digits.replace(' ', "").parse().unwrap_or_else(|_| panic!("{line}"))
-    }
-
-    /// Asserts that all of these are said.
-    fn says(&self, all: &[&str]) -> &Self {
-        for text in all {
-            assert!(self.err.contains(text), "no {text:?} in\n{}", self.err);
-        }
-        self
-    }
+    let done = ran(command(format_args!("{verb} {} {symfs}", text(recording))).env("HOME", "/nonexistent"));
+    assert_ne!(done.status, None, "no signal, no panic");
+    done
 }
 
 /// A folder with a recording of simpleperf in it.
@@ -130,29 +99,35 @@ impl Two {
         Self { scratch, root, path, ran, second }
     }
 
-    fn profile(&self) -> Done {
-        tracewright(&["profile"], &self.path, &[&self.root])
+    fn profile(&self) -> Ran {
+        tracewright("profile", &self.path, &[&self.root])
     }
 
     /// What ran of the first program comes out, and nothing else.
-    fn gives_the_first(&self, done: &Done) {
+    fn gives_the_first(&self) -> Ran {
         // That code is not here is no error as long as something comes out.
-        assert_eq!(done.status, 0, "{}", done.err);
-        assert_eq!(done.funnel("instructions"), self.ran[0]);
-        assert_eq!(done.funnel("of a known binary"), self.ran[0]);
-        assert_eq!(done.funnel("in the output"), self.ran[0]);
-        done.says(&["times no image has the code that ran"]);
+        let done = self.profile().ends(0);
+        for step in ["instructions", "of a known binary", "in the output"] {
+            assert_eq!(done.funnel(step), self.ran[0], "{step}");
+        }
+        done.says("times no image has the code that ran")
+    }
+
+    /// What ran of both comes out.
+    fn gives_both(&self, symfs: &[&Path]) -> Ran {
+        let done = tracewright("profile", &self.path, symfs).ends(0);
+        assert_eq!(done.funnel("instructions"), self.ran[0] + self.ran[1], "{}", done.err);
+        done
     }
 }
 
 #[test]
 fn of_two_programs_that_are_there_all_comes_out() {
     let two = Two::new("bad-none", |_| {});
-    let done = two.profile();
-    assert_eq!((done.status, done.funnel("instructions")), (0, two.ran[0] + two.ran[1]), "{}", done.err);
     // They have no symbols: that is said with the path, too.
-    let path = two.root.join("bin/two").display().to_string();
-    done.says(&[&format!("{path}: no symbols for"), "was it stripped?"]);
+    let path = two.root.join("bin/two");
+    let done = two.gives_both(&[&two.root]).says(format!("{}: no symbols for", path.display()));
+    done.says("was it stripped?");
 }
 
 #[test]
@@ -160,13 +135,8 @@ fn a_program_that_is_missing_is_named() {
     let two = Two::new("bad-missing", |_| {});
     let missing = two.root.join("bin/two");
     fs::remove_file(&missing).unwrap();
-    let done = two.profile();
-    two.gives_the_first(&done);
-    done.says(&[
-        "/bin/two, which was mapped, is not here",
-        &missing.display().to_string(),
-        "no code of /bin/two",
-    ]);
+    let done = two.gives_the_first().says("/bin/two, which was mapped, is not here");
+    done.says(text(&missing)).says("no code of /bin/two");
 }
 
 #[test]
@@ -174,16 +144,10 @@ fn a_program_of_another_build_is_named_and_not_used() {
     let two = Two::new("bad-build", |_| {});
     let path = two.root.join("bin/two");
     fs::write(&path, elf(&two.second, &[0x33; 20])).unwrap();
-    let done = two.profile();
-    two.gives_the_first(&done);
-    let expected = format!(
-        "{}: warning: its build ID is {}, and {} ran: not used",
-        path.display(),
-        "33".repeat(20),
-        "22".repeat(20)
-    );
-    done.says(&[&expected, "no code of /bin/two"]);
-    assert!(!done.err.contains("nothing of what was mapped"), "{}", done.err);
+    let [here, ran] = ["33", "22"].map(|byte| byte.repeat(20));
+    let expected = format!("{}: warning: its build ID is {here}, and {ran} ran: not used", path.display());
+    let done = two.gives_the_first().says(expected).says("no code of /bin/two");
+    done.says_not("nothing of what was mapped");
 }
 
 #[test]
@@ -203,60 +167,43 @@ fn a_program_that_is_something_else_is_named() {
         (&whole[..100], "(it has no build ID, and 2222"),
     ] {
         fs::write(&path, bytes).unwrap();
-        let done = two.profile();
-        two.gives_the_first(&done);
-        done.says(&[&format!("{} {why}", path.display())]);
+        two.gives_the_first().says(format!("{} {why}", path.display()));
     }
     // Cut off in its code: what is there is used.
     fs::write(&path, &whole[..0x1004]).unwrap();
-    let done = two.profile();
+    let done = two.profile().says("no image has the code that ran");
     assert!((two.ran[0]..two.ran[0] + two.ran[1]).contains(&done.funnel("instructions")), "{}", done.err);
-    done.says(&["no image has the code that ran"]);
 }
 
 #[test]
 fn a_folder_that_is_the_wrong_one_is_named() {
     let two = Two::new("bad-folder", |_| {});
     let wrong = two.scratch.path().join("wrong");
-    let done = tracewright(&["profile"], &two.path, &[&wrong]);
-    done.says(&[
-        &format!("{}: error: no such folder (--symfs)", wrong.display()),
-        &wrong.join("bin/one").display().to_string(),
-        "nothing is in the output: no image has the code that ran",
-        "--symfs FOLDER",
-    ]);
-    assert_eq!((done.status, done.funnel("instructions")), (1, 0));
+    let nothing = || {
+        let done = tracewright("profile", &two.path, &[&wrong]).ends(1);
+        assert_eq!(done.funnel("instructions"), 0);
+        done
+    };
+    let done = nothing().says(format!("{}: error: no such folder (--symfs)", wrong.display()));
+    let done = done.says(text(&wrong.join("bin/one"))).says("--symfs FOLDER");
+    done.says("nothing is in the output: no image has the code that ran");
     fs::create_dir_all(wrong.join("lib")).unwrap();
-    let done = tracewright(&["profile"], &two.path, &[&wrong]);
-    done.says(&[&format!(
-        "{}: warning: nothing of what was mapped is in this folder (--symfs)",
-        wrong.display()
-    )]);
-    assert_eq!((done.status, done.funnel("instructions")), (1, 0));
+    let warning = "warning: nothing of what was mapped is in this folder (--symfs)";
+    nothing().says(format!("{}: {warning}", wrong.display()));
     // Beside the right one it does no harm.
-    let done = tracewright(&["profile"], &two.path, &[&wrong, &two.root]);
-    assert_eq!((done.status, done.funnel("instructions")), (0, two.ran[0] + two.ran[1]), "{}", done.err);
+    two.gives_both(&[&wrong, &two.root]);
 }
 
 #[test]
 fn records_that_nobody_knows_are_named_and_passed_over() {
     let two = Two::new("bad-records", |recording| {
-        for (kind, count) in [(40, 1), (99, 3), (33_000, 1)] {
-            for _ in 0..count {
-                recording.record(kind, 0, vec![0xee; 24], Who::default());
-            }
+        for kind in [40, 99, 99, 99, 33_000] {
+            recording.record(kind, 0, vec![0xee; 24], Who::default());
         }
     });
-    let done = two.profile();
-    assert_eq!((done.status, done.funnel("instructions")), (0, two.ran[0] + two.ran[1]), "{}", done.err);
-    done.says(&[
-        &format!(
-            "{}: warning: records that are not known here were passed over: type 99 (3, the first at 0x",
-            two.path.display()
-        ),
-        "type 40 (one, at 0x",
-        "type 33000 (one, at 0x",
-    ]);
+    let unknown = "warning: records that are not known here were passed over: type 99 (3, the first at 0x";
+    let done = two.gives_both(&[&two.root]).says(format!("{}: {unknown}", two.path.display()));
+    done.says("type 40 (one, at 0x").says("type 33000 (one, at 0x");
 }
 
 /// The same of what simpleperf recorded: a program whose symbols are taken out.
@@ -267,30 +214,23 @@ fn a_program_that_was_stripped_is_named() {
     let root = scratch.path().join("root");
     let mut program = fs::read(folder.join("etm_test_loop")).unwrap();
     fs::write(root.join("etm_test_loop"), &program).unwrap();
-    let whole = tracewright(&["profile"], &path, &[&root]);
-    assert_eq!(
-        ["instructions", "of a known function"].map(|name| whole.funnel(name)),
-        [944, 944],
-        "{}",
-        whole.err
-    );
-    assert!(whole.out.contains(" Loop()") && !whole.err.contains("stripped"), "{}", whole.err);
+    let whole = tracewright("profile", &path, &[&root]).says_not("stripped").prints(" Loop()");
+    let counts = ["instructions", "of a known function"].map(|name| whole.funnel(name));
+    assert_eq!(counts, [944, 944], "{}", whole.err);
     // Its symbols are in a section that is compressed; under another name nobody finds it.
     let at = program.windows(14).position(|bytes| bytes == b".gnu_debugdata").unwrap();
     program[at..at + 14].copy_from_slice(b".not_debugdata");
-    fs::write(root.join("etm_test_loop"), &program).unwrap();
-    let stripped = tracewright(&["profile"], &path, &[&root]);
-    assert_eq!(stripped.status, 0);
+    let here = root.join("etm_test_loop");
+    fs::write(&here, &program).unwrap();
+    let stripped = tracewright("profile", &path, &[&root]).ends(0);
     assert_eq!(stripped.funnel("instructions"), 944);
     assert_eq!(stripped.funnel("of a known binary"), 944);
     assert_eq!(stripped.funnel("of a known function"), 4, "the stub through which another library is called");
-    let here = root.join("etm_test_loop").display().to_string();
-    stripped.says(&[
-        &format!("{here}: no symbols for 940 of 944 instructions that ran there: was it stripped?"),
-        "  - 940 of etm_test_loop, without symbols there",
-    ]);
+    let no_symbols = "no symbols for 940 of 944 instructions that ran there: was it stripped?";
+    let stripped = stripped.says(format!("{}: {no_symbols}", here.display()));
+    stripped.says("  - 940 of etm_test_loop, without symbols there");
     // Profiles for compilers need none.
-    let afdo = tracewright(&["profile", "--format", "autofdo"], &path, &[&root]);
+    let afdo = tracewright("profile --format autofdo", &path, &[&root]);
     assert_eq!(afdo.out, fs::read_to_string(folder.join("perf_inject.data")).unwrap());
 }
 
@@ -301,12 +241,11 @@ fn without_the_kernel_its_modules_come_out() {
     let (scratch, path) = copied(&folder, "perf_kernel.data", "bad-kernel");
     let root = scratch.path().join("root");
     fs::copy(folder.join("rq_stats.ko"), root.join("rq_stats.ko")).unwrap();
-    let done = tracewright(&["profile"], &path, &[&root]);
+    let done = tracewright("profile", &path, &[&root]).ends(1);
     let names = ["bytes of trace", "instructions", "of a known binary", "in the output"];
     assert_eq!(names.map(|name| done.funnel(name)), [39_200, 46, 46, 46], "{}", done.err);
-    let vmlinux = root.join("vmlinux").display().to_string();
-    done.says(&["no code of [kernel.kallsyms]", &vmlinux, "4 740 times no image has the code that ran"]);
-    assert_eq!(done.status, 1);
+    let done = done.says("no code of [kernel.kallsyms]").says(text(&root.join("vmlinux")));
+    done.says("4 740 times no image has the code that ran");
 }
 
 /// Where records begin in a recording, as its header says.
@@ -335,6 +274,11 @@ fn recordings_that_are_cut_off_say_so() {
     }
 }
 
+/// What a profile tells of, if it tells anything.
+fn instructions(done: &Ran) -> u64 {
+    if done.err.contains("in the output  ") { done.funnel("instructions") } else { 0 }
+}
+
 fn cut_off_anywhere(folder: &Path, name: &str) {
     let (scratch, path) = copied(folder, name, &format!("bad-cut-{name}"));
     let whole = fs::read(&path).unwrap();
@@ -346,23 +290,16 @@ fn cut_off_anywhere(folder: &Path, name: &str) {
     let mut last = 0;
     for at in places {
         fs::write(&path, &whole[..at]).unwrap();
-        let done = tracewright(&["profile"], &path, &[folder]);
-        assert!([0, 1, 2].contains(&done.status), "{name} cut at {at}: {}", done.err);
-        let file = scratch.path().join("perf.data").display().to_string();
-        assert!(done.err.contains(&file), "{name} cut at {at}: {}", done.err);
-        assert!(!done.err.contains("panicked"), "{name} cut at {at}: {}", done.err);
+        let done = tracewright("profile", &path, &[folder]).ends_within(0..=2);
+        let done = done.says(scratch.join("perf.data")).says_not("panicked");
         let why = ["cut off", "no recording of perf", "is empty"];
         assert!(why.iter().any(|why| done.err.contains(why)), "{name} cut at {at}: {}", done.err);
         // Less of the file never tells more.
-        let told = if done.err.contains("in the output  ") { done.funnel("instructions") } else { 0 };
+        let told = instructions(&done);
         assert!((last..=944).contains(&told), "{name} cut at {at}: {told} instructions, {last} before");
         last = told;
-        assert_eq!(
-            done.status == 0,
-            told == 944 && !done.err.contains("error: "),
-            "{name} cut at {at}: {}",
-            done.err
-        );
+        let is_whole = told == 944 && !done.err.contains("error: ");
+        assert_eq!(done.status == Some(0), is_whole, "{name} cut at {at}: {}", done.err);
     }
     assert_eq!(last, 944);
 }
@@ -376,10 +313,8 @@ fn what_lies_before_the_cut_comes_out() {
     let mut last = 0;
     for at in (0..whole.len()).step_by(1 + whole.len() / 60) {
         fs::write(&two.path, &whole[..at]).unwrap();
-        let done = two.profile();
-        let told = if done.err.contains("in the output  ") { done.funnel("instructions") } else { 0 };
+        let told = instructions(&two.profile().says(if at < 8 { "perf.data" } else { "cut off" }));
         assert!((last..=all).contains(&told), "cut at {at}: {told} instructions, {last} before");
-        done.says(&[if at < 8 { "perf.data" } else { "cut off" }]);
         last = told;
     }
     assert!(last > all / 2, "{last} of {all}");
@@ -387,9 +322,8 @@ fn what_lies_before_the_cut_comes_out() {
     let mut killed = whole;
     killed[48..56].fill(0);
     fs::write(&two.path, &killed).unwrap();
-    let done = two.profile();
+    let done = two.profile().says("was the recorder killed?");
     assert_eq!(done.funnel("instructions"), all, "{}", done.err);
-    done.says(&["was the recorder killed?"]);
 }
 
 /// All forms of a recording, damaged anywhere: whatever is told, it is told with a path, and is no more than ran.
@@ -398,15 +332,14 @@ fn bytes_that_are_damaged_do_not_stop_the_rest() {
     let two = Two::new("bad-bytes", |_| {});
     let whole = fs::read(&two.path).unwrap();
     let mut rng = Rng::new(46);
-    for round in 0..60 {
+    for _ in 0..60 {
         let mut bytes = whole.clone();
         for _ in 0..1 + rng.below(4) {
             let at = rng.below(bytes.len() as u64) as usize;
             bytes[at] = rng.next_u64() as u8;
         }
         fs::write(&two.path, &bytes).unwrap();
-        let done = two.profile();
-        assert!([0, 1, 2].contains(&done.status) && !done.err.contains("panicked"), "{round}: {}", done.err);
+        two.profile().ends_within(0..=2).says_not("panicked");
     }
 }
 
@@ -423,13 +356,8 @@ fn other_forms_say_so_as_well() {
         let path = scratch.path().join("perf.data");
         for _ in 0..15 {
             fs::write(&path, &whole[..rng.below(whole.len() as u64) as usize]).unwrap();
-            let done = tracewright(&["profile"], &path, &[]);
-            assert!([1, 2].contains(&done.status), "{form:?}: {}", done.err);
-            assert!(
-                done.err.contains("perf.data") && !done.err.contains("panicked"),
-                "{form:?}: {}",
-                done.err
-            );
+            let done = tracewright("profile", &path, &[]).ends_within(1..=2);
+            done.says("perf.data").says_not("panicked");
         }
     }
 }

@@ -1,22 +1,14 @@
 //! Recordings of several processes whose programs lie at the same addresses: each block must come from the program of the process
 //! that ran it, at the time when it ran.
 
-use crate::support;
-
-use std::fs;
-use std::path::Path;
-use std::process::Command;
-
-use support::processes::{Made, Running, install, map, programs};
+use crate::perf::{instructions, perf_script};
+use crate::support::processes::{Made, Running, map, started};
 use tracewright_etm::Protocol;
-use tracewright_testkit::perf::{Form, who};
-use tracewright_testkit::{Rng, Scratch, skip};
+use tracewright_testkit::perf::who;
+use tracewright_testkit::{Scratch, skip};
 
 fn two_processes(protocol: Protocol, scratch: &Scratch) -> Made {
-    let mut rng = Rng::new(41);
-    let programs = programs(&mut rng);
-    install(scratch, &programs);
-    let mut made = Made::new(protocol);
+    let (mut made, programs, mut rng) = started(41, protocol, scratch);
     map(&mut made.recording, who(100, 0), &programs[0], "/bin/one");
     map(&mut made.recording, who(200, 0), &programs[1], "/bin/two");
     made.take_turns(&programs, &mut rng);
@@ -39,10 +31,7 @@ fn vmids_and_raw_trace_do_as_well() {
 #[test]
 fn long_pieces_are_split_between_threads() {
     let scratch = Scratch::new("perf-long");
-    let mut rng = Rng::new(43);
-    let programs = programs(&mut rng);
-    install(&scratch, &programs);
-    let mut made = Made::new(Protocol::Etm4);
+    let (mut made, programs, mut rng) = started(43, Protocol::Etm4, &scratch);
     map(&mut made.recording, who(100, 0), &programs[0], "/bin/one");
     map(&mut made.recording, who(200, 0), &programs[1], "/bin/two");
     let mut running =
@@ -61,10 +50,7 @@ fn long_pieces_are_split_between_threads() {
 #[test]
 fn a_process_that_runs_another_program_changes() {
     let scratch = Scratch::new("perf-exec");
-    let mut rng = Rng::new(42);
-    let programs = programs(&mut rng);
-    install(&scratch, &programs);
-    let mut made = Made::new(Protocol::Etm4);
+    let (mut made, programs, mut rng) = started(42, Protocol::Etm4, &scratch);
     map(&mut made.recording, who(100, 0), &programs[0], "/bin/one");
     let mut one = Running::new(&programs[0], 100, &mut rng);
     let mut child = Running::new(&programs[0], 200, &mut rng);
@@ -84,23 +70,12 @@ fn a_process_that_runs_another_program_changes() {
 fn perf_keeps_them_apart_as_we_do() {
     let scratch = Scratch::new("perf-itself");
     let mut made = two_processes(Protocol::Etm4, &scratch);
-    made.recording.trace(0, 0, &made.trace);
-    let path = scratch.path().join("perf.data");
-    fs::write(&path, made.recording.write(Form::File)).unwrap();
-    let Some(listed) = perf_script(&path, &scratch.path().join("root")) else {
+    let path = made.write(&scratch);
+    let options = ["--itrace=i1i", "-F", "ip"];
+    let Some(listed) = perf_script(&path, &scratch.path().join("root"), &options) else {
         return skip("processes by perf", "no perf that reads CoreSight");
     };
+    let listed = instructions(&listed);
     let expected: Vec<u64> = made.ran.iter().flat_map(|block| (block.start..block.end).step_by(4)).collect();
     assert!(listed == expected, "{} instructions by perf, {} ran", listed.len(), expected.len());
-}
-
-/// The addresses of the instructions that ran. `None`: there is no perf that can tell.
-fn perf_script(path: &Path, symfs: &Path) -> Option<Vec<u64>> {
-    let mut perf = Command::new("perf");
-    perf.args(["script", "--itrace=i1i", "-F", "ip", "-i"]).arg(path).arg("--symfs").arg(symfs);
-    let output = perf.output().ok()?;
-    let text = String::from_utf8(output.stdout).unwrap();
-    let addresses: Vec<_> =
-        text.lines().filter_map(|line| u64::from_str_radix(line.trim(), 16).ok()).collect();
-    (output.status.success() && !addresses.is_empty()).then_some(addresses)
 }

@@ -1,9 +1,7 @@
 //! Timestamps of the trace on the clock of the recording (`TIME_CONV`).
 
-use crate::support;
-
-use crate::run::{good, text, values};
-use support::processes::{Made, Running, install, map, programs};
+use crate::run::{run, text, values};
+use crate::support::processes::{Made, Running, install, map, programs};
 use tracewright_core::Element;
 use tracewright_etm::Protocol;
 use tracewright_testkit::perf::{Who, who};
@@ -27,13 +25,12 @@ fn told(counter: u64, with_record: bool) -> (Vec<serde_json::Value>, String, ser
     elements.push(Element::Timestamp { value: 25_000_000, cycles: None });
     made.piece(who(100, 10), &elements);
     let path = made.write(&scratch);
-    let run =
-        |arguments: &[&str]| good(&[arguments, &[text(&path), "--symfs", &scratch.join("root")]].concat());
-    let objects = run(&["decode", "--elements", "--json"]);
+    let recording = format!("{} --symfs {}", text(&path), scratch.join("root"));
+    let objects = run!("decode --elements --json {recording}").good();
     let times = values(&objects).filter(|object| object["kind"] == "timestamp").collect();
-    let lines = run(&["decode", "--elements"]);
+    let lines = run!("decode --elements {recording}").good();
     let lines = lines.lines().filter(|line| line.contains("timestamp 0x")).collect();
-    (times, lines, serde_json::from_str(&run(&["info", "--json"])).unwrap())
+    (times, lines, run!("info --json {recording}").ends(0).json())
 }
 
 #[test]

@@ -1,40 +1,23 @@
 //! The trace port from the command line: how large the buffer must be, and what a smaller one costs.
 
-use std::process::Output;
-
-use crate::run::{stderr, tracewright};
+use crate::run::{ETRACE, elf, number, run, value};
 use serde_json::Value;
 use tracewright_testkit::Scratch;
 
-fn json(bytes: &[u8]) -> Value {
-    serde_json::from_slice(bytes)
-        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(bytes)))
-}
-
 /// Records a program through a port; what is said of the port.
-fn record_through_port(place: &Scratch, program: &str, more: &[&str]) -> Value {
+fn record_through_port(place: &Scratch, program: &str, port: &str) -> Value {
     let (dir, log, summary) = (place.join("run"), place.join("run.log"), place.join("summary.json"));
-    let mut arguments = vec!["record", "-q", "--protocol", "etrace", "--timing", "tiny", "-o", &dir];
-    arguments.extend(["--log", &log, "--summary", &summary]);
-    arguments.extend(more);
-    arguments.push(program);
-    let output = tracewright(&arguments);
-    assert!(summary_is_there(&output), "{program} {more:?}: {}", stderr(&output));
-    json(&std::fs::read(&summary).unwrap())["port"].clone()
+    let program = elf(program);
+    let ran = run!("{ETRACE} {dir} --timing tiny --log {log} --summary {summary} --port {port} {program}");
+    // Programs end with a status of their own.
+    assert!(ran.status.is_some_and(|code| code != 2), "{program} {port}: {}", ran.err);
+    ran.says_not("error");
+    value(&summary)["port"].clone()
 }
 
-/// What decoding came to.
-fn decode(place: &Scratch) -> Value {
-    json(&tracewright(&["decode", &place.join("run"), "--summary", "--json"]).stdout)
-}
-
-/// Programs end with a status of their own.
-fn summary_is_there(output: &Output) -> bool {
-    output.status.code().is_some_and(|code| code != 2) && !stderr(output).contains("error")
-}
-
-fn number(value: &Value, name: &str) -> u64 {
-    value[name].as_u64().unwrap_or_else(|| panic!("{name}: {value}"))
+/// All that ran is in the trace.
+fn assert_equal(place: &Scratch) {
+    run!("decode {} --check {}", place.join("run"), place.join("run.log")).begins("equal: ");
 }
 
 /// Sample programs that are short enough.
@@ -45,26 +28,19 @@ const PROGRAMS: &[&str] = &["args", "jumps", "traps", "semihosting32", "recursio
 fn the_smallest_buffer_is_exact() {
     let place = Scratch::new("port");
     for name in PROGRAMS {
-        let program = format!("programs/bin/{name}.elf");
         for rate in ["1/4", "3"] {
-            let smallest =
-                number(&record_through_port(&place, &program, &["--port", rate]), "smallest_buffer_bits");
+            let smallest = number(&record_through_port(&place, name, rate), "smallest_buffer_bits");
             for when_full in ["drop", "stall"] {
                 let run = |bits: u64| {
-                    let size = format!("{bits}bits");
-                    let port = record_through_port(
-                        &place,
-                        &program,
-                        &["--port", rate, "--buffer", &size, "--when-full", when_full],
-                    );
+                    let port = format!("{rate} --buffer {bits}bits --when-full {when_full}");
+                    let port = record_through_port(&place, name, &port);
                     assert_eq!(number(&port, "smallest_buffer_bits"), smallest, "{name} {rate}");
                     let buffer = &port["buffer"];
                     assert_eq!(number(buffer, "bits"), bits);
                     (number(buffer, "losses"), number(buffer, "stall_cycles"), number(buffer, "peak_bits"))
                 };
                 assert_eq!(run(smallest), (0, 0, smallest), "{name} {rate} {when_full}");
-                let checked = tracewright(&["decode", &place.join("run"), "--check", &place.join("run.log")]);
-                assert!(checked.stdout.starts_with(b"equal: "), "{name}: {}", stderr(&checked));
+                assert_equal(&place);
                 let (lost, waited, _) = run(smallest - 1);
                 assert!(if when_full == "drop" { lost > 0 } else { waited > 0 }, "{name} {rate} {when_full}");
             }
@@ -77,25 +53,21 @@ fn the_smallest_buffer_is_exact() {
 fn a_smaller_buffer_costs_what_is_said() {
     let place = Scratch::new("port");
     for name in PROGRAMS {
-        let program = format!("programs/bin/{name}.elf");
-        let limit = ["--port", "1/16", "--buffer", "96B", "--when-full"];
-        let port = record_through_port(&place, &program, &[&limit[..], &["stall"]].concat());
+        let port = record_through_port(&place, name, "1/16 --buffer 96B --when-full stall");
         assert!(number(&port["buffer"], "stall_cycles") > 0, "{port}");
         assert!(port["buffer"]["slowdown_percent"].as_f64().unwrap() > 0.0, "{port}");
-        let checked = tracewright(&["decode", &place.join("run"), "--check", &place.join("run.log")]);
-        assert!(checked.stdout.starts_with(b"equal: "), "{name}: {}", stderr(&checked));
+        assert_equal(&place);
 
-        let port = record_through_port(&place, &program, &[&limit[..], &["drop"]].concat());
-        let decoded = decode(&place);
+        let port = record_through_port(&place, name, "1/16 --buffer 96B --when-full drop");
+        let decoded = run!("decode {} --summary --json", place.join("run")).json();
         let lost = number(&port["buffer"], "lost_instructions");
         assert!(lost > 0 && number(&port["buffer"], "lost_packets") > 0, "{name}: {port}");
         assert_eq!(number(&decoded, "instructions") + lost, number(&port, "instructions"), "{name}: {port}");
         assert_eq!(number(&decoded, "gaps"), number(&port["buffer"], "losses"), "{name}: {decoded}");
         assert_eq!(number(&decoded, "mismatches"), 0, "{name}: {decoded}");
         // Up to the first gap it is what the log says, and then the log cannot be compared.
-        let checked = tracewright(&["decode", &place.join("run"), "--check", &place.join("run.log")]);
-        let text = String::from_utf8_lossy(&checked.stdout).into_owned();
-        assert!(text.contains("a gap: trace is missing"), "{name}: {text}");
+        let checked = run!("decode {} --check {}", place.join("run"), place.join("run.log"));
+        checked.prints("a gap: trace is missing");
     }
 }
 
@@ -103,43 +75,15 @@ fn a_smaller_buffer_costs_what_is_said() {
 #[test]
 fn logs_go_through_ports_too() {
     let place = Scratch::new("port");
-    let program = "programs/bin/args.elf";
     let (dir, log, summary) = (place.join("run"), place.join("run.log"), place.join("summary.json"));
-    let output = tracewright(&["record", "-q", "--log", &log, program]);
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let output = tracewright(&[
-        "record",
-        "-q",
-        "--protocol",
-        "etrace",
-        "-o",
-        &dir,
-        "--port",
-        "1/4",
-        "--summary",
-        &summary,
-        program,
-    ]);
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let recorded = json(&std::fs::read(&summary).unwrap())["port"].clone();
-    let output = tracewright(&[
-        "encode",
-        &log,
-        "--image",
-        program,
-        "-o",
-        &dir,
-        "--port",
-        "0.25",
-        "--summary",
-        &summary,
-    ]);
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let encoded = json(&std::fs::read(&summary).unwrap());
+    let program = elf("args");
+    run!("record -q --log {log} {program}").ends(0);
+    run!("{ETRACE} {dir} --port 1/4 --summary {summary} {program}").ends(0);
+    let recorded = value(&summary)["port"].clone();
+    let encoded = run!("encode {log} --image {program} -o {dir} --port 0.25 --summary {summary}").ends(0);
+    encoded.says("cycles, one for each instruction").says("bits at rate 1/4 (asked for)");
+    let encoded = value(&summary);
     assert_eq!(encoded["port"], recorded);
     assert_eq!(encoded["port"]["cycles_are_instructions"], true);
     assert_eq!(number(&encoded["port"], "cycles"), number(&encoded, "instructions"));
-    let text = stderr(&output);
-    assert!(text.contains("cycles, one for each instruction"), "{text}");
-    assert!(text.contains("bits at rate 1/4 (asked for)"), "{text}");
 }

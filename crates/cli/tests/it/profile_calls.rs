@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::process::Command;
+use std::process::{Command, Output};
 
-use crate::run::{TIMED, good, json, recorded, root, text, value};
+use crate::run::{
+    Ran, TIMED, assert_fits, compiled, number, recorded, root, rows, run, string, sum, text, value,
+};
 use serde_json::Value;
 use tracewright_testkit::{Scratch, captures_for, skip};
 
@@ -21,36 +23,15 @@ impl Run {
     fn new(program: &str) -> Self {
         let folder = Scratch::new("profile-calls");
         let summary = folder.join("summary.json");
-        let run = recorded(&folder, program, &[TIMED, &["--summary", &summary]].concat());
+        let run = recorded(&folder, program, &format!("{TIMED} --summary {summary}"));
         let summary = value(summary);
-        let counted = ["instructions", "cycles"].map(|name| {
-            let found = find(&summary, name).and_then(Value::as_u64);
-            found.unwrap_or_else(|| panic!("no {name} in {summary}"))
-        });
-        Self { folder, run: text(&run).to_owned(), counted }
+        let counted = ["instructions", "cycles"].map(|name| number(&summary, name));
+        Self { folder, run, counted }
     }
 
-    fn profile(&self, more: &[&str]) -> String {
-        good(&[&["profile", &self.run, "--calls"], more].concat())
+    fn profile(&self, more: &str) -> Ran {
+        run!("profile {} --calls {more}", self.run).ends(0)
     }
-
-    fn json(&self, more: &[&str]) -> Value {
-        json(&[&["profile", &self.run, "--calls", "--json"], more].concat())
-    }
-}
-
-/// The first member of this name, at any depth.
-fn find<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
-    let members = value.as_object()?;
-    members.get(name).or_else(|| members.values().find_map(|member| find(member, name)))
-}
-
-fn rows<'v>(value: &'v Value, name: &str) -> &'v Vec<Value> {
-    value[name].as_array().unwrap()
-}
-
-fn sum(rows: &[Value], name: &str) -> u64 {
-    rows.iter().map(|row| row[name].as_u64().unwrap()).sum()
 }
 
 fn function<'v>(profile: &'v Value, name: &str) -> &'v Value {
@@ -61,24 +42,20 @@ fn function<'v>(profile: &'v Value, name: &str) -> &'v Value {
 #[test]
 fn calls_of_recursion() {
     let run = Run::new("recursion");
-    let profile = run.json(&["--paths=4"]);
+    let profile = run.profile("--json --paths=4").json();
     let functions = rows(&profile, "functions");
     assert_eq!(sum(functions, "instructions"), run.counted[0]);
     assert_eq!(profile["instructions"], run.counted[0]);
-    assert_eq!(sum(functions, "cycles"), profile["cycles"].as_u64().unwrap());
-    assert!(profile["cycles"].as_u64().unwrap() <= run.counted[1]);
+    assert_eq!(sum(functions, "cycles"), number(&profile, "cycles"));
+    assert!(number(&profile, "cycles") <= run.counted[1]);
     assert_eq!(function(&profile, "_start")["inclusive_instructions"], run.counted[0]);
     assert_eq!(function(&profile, "main")["calls"], 1);
     assert_eq!(profile["returns_elsewhere"], 0);
 
     // What the C program calls.
     let source = fs::read_to_string(root().join("programs/recursion.c")).unwrap();
-    let argument = |name: &str| -> Vec<u64> {
-        let call = source.lines().rev().find(|line| line.contains(&format!("{name}("))).unwrap();
-        let inside = call.split(&format!("{name}(")).nth(1).unwrap().split(')').next().unwrap();
-        inside.split(',').map(|number| number.trim().trim_end_matches('u').parse().unwrap()).collect()
-    };
-    let n = argument("fibonacci")[0];
+    let call = source.lines().rev().find_map(|line| line.split("fibonacci(").nth(1)).unwrap();
+    let n: u64 = call.split([',', ')']).next().unwrap().trim().trim_end_matches('u').parse().unwrap();
     let (mut calls, mut before) = (1_u64, 1_u64);
     for _ in 1..n {
         (calls, before) = (1 + calls + before, calls);
@@ -86,17 +63,14 @@ fn calls_of_recursion() {
     assert_eq!(function(&profile, "fibonacci")["calls"], calls, "fibonacci({n})");
 
     // Branches: those of paths are among all.
-    let all: HashMap<&str, u64> = rows(&profile, "branches")
-        .iter()
-        .map(|row| {
-            let runs = row["taken"].as_u64().unwrap() + row["not_taken"].as_u64().unwrap();
-            (row["address"].as_str().unwrap(), runs)
-        })
+    let branches = rows(&profile, "branches").iter();
+    let all: HashMap<&str, u64> = branches
+        .map(|row| (string(row, "address"), number(row, "taken") + number(row, "not_taken")))
         .collect();
     let paths = rows(&profile["paths"], "branches");
     assert!(!paths.is_empty());
     for row in paths {
-        assert!(row["runs"].as_u64().unwrap() <= all[row["address"].as_str().unwrap()]);
+        assert!(number(row, "runs") <= all[string(row, "address")]);
     }
 }
 
@@ -104,10 +78,9 @@ fn calls_of_recursion() {
 #[test]
 fn loops_and_pointers_of_sort() {
     let run = Run::new("sort");
-    let profile = run.json(&[]);
+    let profile = run.profile("--json").json();
     let sorts = rows(&profile, "indirect_calls").iter().find(|row| row["function"] == "try").unwrap();
-    let mut targets: Vec<_> =
-        rows(sorts, "targets").iter().map(|row| row["function"].as_str().unwrap()).collect();
+    let mut targets: Vec<_> = rows(sorts, "targets").iter().map(|row| string(row, "function")).collect();
     targets.sort_unstable();
     assert_eq!(targets, ["heap_sort", "insertion_sort", "quick_sort"]);
     // mix() has one loop, of eight turns.
@@ -115,26 +88,29 @@ fn loops_and_pointers_of_sort() {
     assert_eq!((&mix["fewest"], &mix["most"]), (&8.into(), &8.into()));
     assert_eq!(mix["entries"], function(&profile, "mix")["calls"]);
     // The table is as wide as a terminal.
-    let table = run.profile(&["--paths"]);
-    assert!(table.contains("sift_down") && table.contains("hot path"));
-    for line in table.lines() {
-        assert!(line.chars().count() <= 80, "{line}");
-    }
+    assert_fits(&run.profile("--paths").prints("sift_down").prints("hot path").out);
 
     // Folded stacks add up, with either weight.
-    for (weight, all) in [("instructions", run.counted[0]), ("cycles", profile["cycles"].as_u64().unwrap())] {
-        let folded = run.profile(&["--format", "folded", "--weight", weight]);
+    for (weight, all) in [("instructions", run.counted[0]), ("cycles", number(&profile, "cycles"))] {
+        let folded = run.profile(&format!("--format folded --weight {weight}"));
+        let folded = folded.prints("_start;main;try;heap_sort;sift_down ").out;
         let sums = folded.lines().map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap());
         assert_eq!(sums.sum::<u64>(), all, "{weight}");
-        assert!(folded.contains("_start;main;try;heap_sort;sift_down "), "{folded}");
     }
     let svg = run.folder.join("sort.svg");
-    run.profile(&["--format", "flamegraph", "-o", &svg]);
+    run.profile(&format!("--format flamegraph -o {svg}"));
     browser(&run, &svg);
     let svg = fs::read_to_string(svg).unwrap();
     assert!(svg.contains("<title>sift_down (") && svg.trim_end().ends_with("</svg>"));
     callgrind(&run, &profile);
     pprof(&run, &profile);
+}
+
+/// What another program printed, which must have ended well.
+fn printed(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
+    text
 }
 
 /// A browser opens a flame graph: its script has run when the picture is as wide as the window, and functions have their names on them.
@@ -149,8 +125,7 @@ fn browser(run: &Run, svg: &str) {
     let Ok(output) = open("--dump-dom") else {
         return skip("flame graph in a browser", "chromium is not installed");
     };
-    let page = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{page}\n{}", String::from_utf8_lossy(&output.stderr));
+    let page = printed(&output);
     let root = page.split("<svg ").nth(1).and_then(|svg| svg.split('>').next()).unwrap();
     assert!(root.contains("height=\"") && !root.contains(" width=\"1200\""), "{root}");
     for name in ["_start", "main", "try", "heap_sort", "sift_down", "insertion_sort"] {
@@ -162,47 +137,44 @@ fn browser(run: &Run, svg: &str) {
     assert_eq!(&picture[16..24], [0, 0, 5, 120, 0, 0, 3, 132]);
 }
 
-/// Digits of a number that others have written with commas.
-fn number(text: &str) -> u64 {
-    text.chars().filter(char::is_ascii_digit).collect::<String>().parse().unwrap()
-}
-
 fn callgrind(run: &Run, profile: &Value) {
     let file = run.folder.join("sort.callgrind");
-    run.profile(&["--format", "callgrind", "-o", &file]);
+    run.profile(&format!("--format callgrind -o {file}"));
     let arguments = ["--inclusive=yes", "--threshold=100", "--auto=no", "--show=Instructions", &file];
     let Ok(output) = Command::new("callgrind_annotate").args(arguments).output() else {
         return skip("profile as callgrind", "callgrind_annotate is not installed");
     };
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
-    let totals = text.lines().find(|line| line.contains("PROGRAM TOTALS")).unwrap();
-    assert_eq!(number(totals.split('(').next().unwrap()), run.counted[0]);
+    let text = printed(&output);
+    let count = |name: &str| {
+        let line = text.lines().find(|line| line.contains(name)).unwrap();
+        // It writes numbers with commas.
+        let digits = line.split('(').next().unwrap().chars().filter(char::is_ascii_digit);
+        digits.collect::<String>().parse::<u64>().unwrap()
+    };
+    assert_eq!(count("PROGRAM TOTALS"), run.counted[0]);
     // None of these is called by itself.
     for name in ["main", "try", "heap_sort", "sift_down", "insertion_sort", "mix"] {
-        let line = text.lines().find(|line| line.contains(&format!(":{name} ["))).unwrap();
-        let found = number(line.split('(').next().unwrap());
-        assert_eq!(found, function(profile, name)["inclusive_instructions"].as_u64().unwrap(), "{name}");
+        let expected = number(function(profile, name), "inclusive_instructions");
+        assert_eq!(count(&format!(":{name} [")), expected, "{name}");
     }
 }
 
 fn pprof(run: &Run, profile: &Value) {
     let file = run.folder.join("sort.pb.gz");
-    run.profile(&["--format", "pprof", "-o", &file]);
+    run.profile(&format!("--format pprof -o {file}"));
     let gzip = Command::new("gzip").args(["-t", &file]).status().unwrap();
     assert!(gzip.success());
     let arguments = ["tool", "pprof", "-top", "-cum", "-nodefraction=0", "-sample_index=cycles", &file];
     let Ok(output) = Command::new("go").args(arguments).output() else {
         return skip("profile as pprof", "go is not installed");
     };
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
+    let text = printed(&output);
     for row in rows(profile, "functions") {
-        let name = row["function"].as_str().unwrap();
+        let name = string(row, "function");
         let line = text.lines().find(|line| line.split_whitespace().last() == Some(name)).unwrap();
         let columns: Vec<_> = line.split_whitespace().collect();
-        assert_eq!(columns[0].parse(), Ok(row["cycles"].as_u64().unwrap()), "{line}");
-        assert_eq!(columns[3].parse(), Ok(row["inclusive_cycles"].as_u64().unwrap()), "{line}");
+        assert_eq!(columns[0].parse(), Ok(number(row, "cycles")), "{line}");
+        assert_eq!(columns[3].parse(), Ok(number(row, "inclusive_cycles")), "{line}");
     }
 }
 
@@ -245,19 +217,10 @@ int main()
 fn leaps_come_back() {
     let folder = Scratch::new("profile-calls");
     let source = folder.write("leaps.cc", LEAPS.as_bytes());
-    let path = |name: &str| source.with_file_name(name).to_str().unwrap().to_owned();
-    let (program, run) = (path("leaps"), path("run"));
-    let compiler = Command::new("riscv64-linux-gnu-g++")
-        .args(["-O1", "-g", "-static", "-o", &program])
-        .arg(&source)
-        .output();
-    let Ok(compiled) = compiler else {
-        return skip("profile of longjmp and exceptions", "riscv64-linux-gnu-g++ is not installed");
-    };
-    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
-    good(&["record", "-q", "--protocol", "etrace", "-o", &run, &program]);
-    let profile = json(&["profile", &run, "--calls", "--json"]);
-    let calls = |name: &str| function(&profile, name)["calls"].as_u64().unwrap();
+    let Some(program) = compiled("profile of longjmp and exceptions", &source, "") else { return };
+    let run = recorded(&folder, &program, "");
+    let profile = run!("profile {run} --calls --json").ends(0).json();
+    let calls = |name: &str| number(function(&profile, name), "calls");
     assert_eq!(calls("deep(int)"), 5 * 11);
     assert_eq!(calls("thrower(int)"), 9);
     assert_eq!((calls("longjmp"), calls("__cxa_throw")), (5, 3));
@@ -268,7 +231,7 @@ fn leaps_come_back() {
     let indirect = rows(&profile, "indirect_calls");
     let area = indirect.iter().find(|row| row["function"] == "total(Shape**, int)").unwrap();
     assert_eq!((&area["virtual"], &area["taken"]), (&true.into(), &300.into()));
-    let targets: Vec<_> = rows(area, "targets").iter().map(|row| row["calls"].as_u64().unwrap()).collect();
+    let targets: Vec<_> = rows(area, "targets").iter().map(|row| number(row, "calls")).collect();
     assert_eq!(targets, [200, 100]);
     // The loop around it turns 300 times.
     let loops = rows(&profile, "loops");
@@ -281,17 +244,14 @@ fn captures_add_up() {
     let Some(all) = captures_for("profiles of captures", "") else { return };
     for name in ["coresight/bugfix-exact-match", "coresight/juno-uname-002", "process/fib_trace1"] {
         let path = all.join(name);
-        let path = path.to_str().unwrap();
-        let decoded = json(&["decode", path, "--summary", "--json"]);
-        let profile = json(&["profile", path, "--calls", "--json"]);
+        let path = text(&path);
+        let decoded = run!("decode {path} --summary --json").ends(0).json();
+        let profile = run!("profile {path} --calls --json").ends(0).json();
         assert_eq!(decoded["instructions"], profile["instructions"], "{name}");
-        assert_eq!(
-            sum(rows(&profile, "functions"), "instructions"),
-            profile["instructions"].as_u64().unwrap()
-        );
+        assert_eq!(sum(rows(&profile, "functions"), "instructions"), number(&profile, "instructions"));
         // What is counted, and what is followed in order, are the same functions.
         for row in rows(&profile, "functions") {
-            assert!(row["inclusive_instructions"].as_u64() >= row["instructions"].as_u64(), "{name}: {row}");
+            assert!(number(row, "inclusive_instructions") >= number(row, "instructions"), "{name}: {row}");
         }
     }
 }

@@ -2,28 +2,25 @@
 //! compiled is `programs/pays`, for RISC-V and for AArch64; that it runs better afterwards is the proof that it was understood.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::run::{root, text, tracewright};
+use crate::run::{self, Ran, command, recorded, root, run, text, words};
 use tracewright_profile::branch_list::{self, ListedKind};
 use tracewright_testkit::perf::{Form, Recording, who};
 use tracewright_testkit::{Scratch, captures_for, has_programs};
 
-/// Runs a program that must succeed; what it writes to standard output.
-fn ran(program: &str, arguments: &[&str]) -> String {
-    let output = Command::new(program).args(arguments).output().unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{program} {arguments:?}: {told}");
-    String::from_utf8_lossy(&output.stdout).into_owned()
+/// Runs another program that must succeed; what it writes to standard output.
+fn ran(line: &str) -> String {
+    let words = words(line);
+    run::ran(Command::new(&words[0]).args(&words[1..])).good()
 }
 
 /// A profile of something of simpleperf's; the status is not looked at, since other programs that ran are not here.
 fn simpleperf(folder: &Path, input: &Path, format: &str) -> Vec<u8> {
-    let programs = folder.join("simpleperf");
-    tracewright(&["profile", text(input), "--symfs", text(&programs), "--format", format]).stdout
+    let mut command = command(format_args!("profile {} --format {format} --symfs", text(input)));
+    command.arg(folder.join("simpleperf")).output().unwrap().stdout
 }
 
 #[test]
@@ -62,26 +59,20 @@ fn branch_lists_come_to_what_simpleperf_makes_of_them() {
         let recorded = recorded.comm(who(1, 0), "app", true).feature(133, list).write(Form::File);
         let recorded = here.write(file, &recorded);
         assert_eq!(simpleperf(&folder, &recorded, "autofdo"), expected, "{name}");
-        let output = tracewright(&["decode", text(&recorded)]);
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert!(told.contains("it holds a branch list, and no trace: profile reads it"), "{told}");
+        let decoded = run!("decode {}", text(&recorded));
+        decoded.says("it holds a branch list, and no trace: profile reads it");
     }
     // Programs that are not here are named.
     let list = folder.join("oracle/perf_kernel.bl");
-    let output = tracewright(&["profile", text(&list), "--format", "autofdo"]);
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.contains("no code of /vendor/lib/modules/msm_ipc_logging.ko: tried "), "{told}");
-    assert!(told.contains("0 branches of 0 of 5 programs followed"), "{told}");
+    let missing = run!("profile {} --format autofdo", text(&list)).ends(1);
+    let missing = missing.says("no code of /vendor/lib/modules/msm_ipc_logging.ko: tried ");
+    missing.says("0 branches of 0 of 5 programs followed");
     // What is decoded and what is followed are two ways to the same. (simpleperf gives up on this module, and writes no ranges.)
     let ways = ["simpleperf/perf_kernel.data", "oracle/perf_kernel.bl"];
     let ways =
         ways.map(|path| String::from_utf8(simpleperf(&folder, &folder.join(path), "autofdo")).unwrap());
-    assert!(
-        ways[0].contains("\n60-74:1\n") && ways[0].ends_with("// /vendor/lib/modules/rq_stats.ko\n\n"),
-        "{}",
-        ways[0]
-    );
+    assert!(ways[0].contains("\n60-74:1\n"), "{}", ways[0]);
+    assert!(ways[0].ends_with("// /vendor/lib/modules/rq_stats.ko\n\n"), "{}", ways[0]);
     assert_eq!(ways[0], ways[1]);
 }
 
@@ -90,15 +81,12 @@ fn branch_lists_come_to_what_simpleperf_makes_of_them() {
 fn branch_lists_of_a_kernel_that_was_moved() {
     let Some(folder) = captures_for("branch_lists_of_a_kernel_that_was_moved", "perf") else { return };
     // Its name is told as well, and is another.
-    let counts = |bytes: &[u8]| -> Vec<String> {
-        let lines = String::from_utf8_lossy(bytes);
-        lines
-            .lines()
-            .filter(|line| line.starts_with("F ") || line.starts_with("B "))
-            .map(Into::into)
-            .collect()
+    let counts = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter(|line| line.starts_with("F ") || line.starts_with("B "));
+        lines.map(Into::into).collect()
     };
-    let expected = counts(&simpleperf(&folder, &folder.join("oracle/perf_etm.bl"), "bolt-simpleperf"));
+    let expected = simpleperf(&folder, &folder.join("oracle/perf_etm.bl"), "bolt-simpleperf");
+    let expected = counts(&String::from_utf8(expected).unwrap());
     assert_eq!(expected.len(), 19);
     let bytes = fs::read(folder.join("oracle/perf_etm.bl")).unwrap();
     let mut list = branch_list::read(&bytes, |_| Err("")).unwrap();
@@ -114,11 +102,9 @@ fn branch_lists_of_a_kernel_that_was_moved() {
     let moved = here.write("kernel.bl", &branch_list::write(&list));
     let program = fs::read(folder.join("simpleperf/etm_test_loop")).unwrap();
     let vmlinux = here.write("vmlinux", &program);
-    let dir = vmlinux.parent().unwrap();
-    for option in [["--symfs", text(dir)], ["--image", text(&vmlinux)]] {
-        let arguments = [&["profile", text(&moved), "--format", "bolt-simpleperf"], &option[..]].concat();
-        let output = tracewright(&arguments);
-        assert_eq!(counts(&output.stdout), expected, "{}", String::from_utf8_lossy(&output.stderr));
+    for option in [format!("--symfs {}", text(here.path())), format!("--image {}", text(&vmlinux))] {
+        let ran = run!("profile {} --format bolt-simpleperf {option}", text(&moved));
+        assert_eq!(counts(&ran.out), expected, "{}", ran.err);
     }
 }
 
@@ -145,13 +131,9 @@ fn read_by_protoc(list: &Path) -> (Vec<String>, u64) {
     let here = Scratch::new("profile-compilers");
     here.write("list.proto", BRANCH_LIST.as_bytes());
     let part = here.write("part", &fs::read(list).unwrap()[HEAD..]);
-    let output = Command::new("protoc")
-        .args(["--proto_path", text(here.path()), "--decode=BranchList", "list.proto"])
-        .stdin(fs::File::open(part).unwrap())
-        .output()
-        .unwrap();
-    let read = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut protoc = Command::new("protoc");
+    protoc.args(["--proto_path", text(here.path()), "--decode=BranchList", "list.proto"]);
+    let read = run::ran(protoc.stdin(fs::File::open(part).unwrap())).good();
     let (mut binaries, mut branches, mut size) = (Vec::new(), 0, 0);
     for line in read.lines().map(str::trim_start) {
         let Some((name, value)) = line.split_once(": ") else { continue };
@@ -194,8 +176,7 @@ fn ranges_are_all_instructions() {
         })
         .sum();
     let programs = folder.join("simpleperf");
-    let arguments = ["decode", text(&input), "--symfs", text(&programs), "--instructions", "--json"];
-    let listed = String::from_utf8(tracewright(&arguments).stdout).unwrap();
+    let listed = run!("decode {} --symfs {} --instructions --json", text(&input), text(&programs)).out;
     let one_by_one = listed.lines().filter(|line| line.contains(r#""kind":"instruction""#)).count();
     assert_eq!(instructions, 944, "as simpleperf's listing of elements has it");
     assert_eq!(one_by_one as u64, instructions, "{}", listed.lines().take(3).collect::<String>());
@@ -223,17 +204,14 @@ impl Target {
     }
 
     /// Records a program, and what it came to.
-    fn record(self, program: &Path, capture: &Path) -> Run {
+    fn record(self, program: &str, capture: &str) -> Run {
         let _ = fs::remove_dir_all(capture);
-        let how: &[&str] = match self {
-            Self::Riscv64 => &["--protocol", "etrace"],
-            Self::Aarch64 => &["--qemu", "--protocol", "etm4"],
+        let how = match self {
+            Self::Riscv64 => "--protocol etrace",
+            Self::Aarch64 => "--qemu --protocol etm4",
         };
-        let arguments = [&["record"], how, &["-o", text(capture), text(program), "--", "20000"]].concat();
-        let output = tracewright(&arguments);
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{told}");
-        assert_eq!(String::from_utf8_lossy(&output.stdout), EXPECTED, "{}", program.display());
+        let Ran { out, err: told, .. } = run!("record {how} -o {capture} {program} -- 20000").ends(0);
+        assert_eq!(out, EXPECTED, "{program}");
         let profile = String::from_utf8(profile(capture, "bolt")).unwrap();
         let count = |line: &str| line.split(' ').nth(3).unwrap().parse::<u64>().unwrap();
         let taken = profile.lines().filter(|line| line.starts_with("B ")).map(count).sum();
@@ -253,44 +231,50 @@ fn tell(what: &str, before: Run, after: Run) {
 /// What the program prints.
 const EXPECTED: &str = "1161605 24 11993395 16837\n";
 
-fn profile(capture: &Path, format: &str) -> Vec<u8> {
-    let output = tracewright(&["profile", text(capture), "--format", format]);
+fn profile(capture: &str, format: &str) -> Vec<u8> {
+    let output = command(format_args!("profile {capture} --format {format}")).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     output.stdout
 }
 
-fn sources() -> [String; 2] {
+/// Its source files.
+fn sources() -> String {
     let folder = root().join("programs/pays");
-    ["main.c", "take.c"].map(|name| text(&folder.join(name)).to_owned())
+    format!("{0}/main.c {0}/take.c", text(&folder))
 }
 
 /// Compiles the program with clang.
-fn clang(target: Target, options: &[&str], output: &Path) {
+fn clang(target: Target, options: &str, output: &str) {
     let triple = format!("--target={}-linux-gnu", target.name());
-    let sources = sources();
-    let common = [&*triple, "-static", "-fuse-ld=lld", "-Wl,--emit-relocs", "-O2", "-gmlt"];
-    let common = [&common[..], &["-fdebug-info-for-profiling", "-o", text(output)]].concat();
-    ran("clang-19", &[&common[..], options, &sources.each_ref().map(String::as_str)].concat());
+    let common = "-static -fuse-ld=lld -Wl,--emit-relocs -O2 -gmlt -fdebug-info-for-profiling";
+    ran(&format!("clang-19 {triple} {common} -o {output} {options} {}", sources()));
 }
 
 const LLVM: [&str; 5] = ["clang-19", "ld.lld-19", "llvm-profdata-19", "llvm-profgen-19", "qemu-aarch64"];
 
+/// A profile in LLVM's own text.
+fn normal(file: &str) -> String {
+    ran(&format!("llvm-profdata-19 merge --sample --text {file} -o -"))
+}
+
+/// What llvm-profgen makes of addresses.
+fn profgen(addresses: &str, program: &str, theirs: &str) -> String {
+    let how = format!("--unsymbolized-profile={addresses} --binary={program}");
+    ran(&format!("llvm-profgen-19 {how} --format=text -o {theirs}"));
+    normal(theirs)
+}
+
 /// A profile as text, as bytes, and as llvm-profgen makes it of addresses: all the same, as LLVM writes them.
-fn same_as_profgen(here: &Scratch, program: &Path, capture: &Path) -> String {
-    let [text_form, binary, addresses] =
-        ["llvm", "llvm-binary", "profgen"].map(|format| here.write(format, &profile(capture, format)));
-    let theirs = here.path().join("theirs");
-    let options =
-        [format!("--unsymbolized-profile={}", text(&addresses)), format!("--binary={}", text(program))];
-    ran("llvm-profgen-19", &[&options[0], &options[1], "--format=text", "-o", text(&theirs)]);
-    let normal =
-        |file: &Path| ran("llvm-profdata-19", &["merge", "--sample", "--text", text(file), "-o", "-"]);
+fn same_as_profgen(here: &Scratch, program: &str, capture: &str) -> String {
+    let [text_form, binary, addresses] = ["llvm", "llvm-binary", "profgen"]
+        .map(|format| text(&here.write(format, &profile(capture, format))).to_owned());
     let ours = normal(&text_form);
     assert_eq!(normal(&binary), ours);
-    for (ours, theirs) in ours.lines().zip(normal(&theirs).lines()) {
+    let theirs = profgen(&addresses, program, &here.join("theirs"));
+    for (ours, theirs) in ours.lines().zip(theirs.lines()) {
         assert_eq!(ours, theirs);
     }
-    assert_eq!(normal(&theirs), ours);
+    assert_eq!(theirs, ours);
     ours
 }
 
@@ -302,9 +286,9 @@ fn llvm_reads_its_profile_and_makes_better_code() {
     }
     for target in Target::ALL {
         let here = Scratch::new("profile-compilers");
-        let at = |name: &str| here.path().join(name);
+        let at = |name: &str| here.join(name);
         let (program, capture) = (at("program"), at("capture"));
-        clang(target, &[], &program);
+        clang(target, "", &program);
         let before = target.record(&program, &capture);
         let only = same_as_profgen(&here, &program, &capture);
         // It is of inlined functions as well, and of what is called through pointers.
@@ -313,8 +297,8 @@ fn llvm_reads_its_profile_and_makes_better_code() {
         let has_part = |line: &str| line.trim_start().split(": ").next().is_some_and(|at| at.contains('.'));
         assert!(only.lines().filter(|line| has_part(line)).count() > 5, "{only}");
         for format in ["llvm", "llvm-binary"] {
-            let (better, used) = (at("better"), format!("-fprofile-sample-use={}", text(&at(format))));
-            clang(target, &[&used], &better);
+            let better = at("better");
+            clang(target, &format!("-fprofile-sample-use={}", at(format)), &better);
             let after = target.record(&better, &capture);
             tell(&format!("{} clang {format}", target.name()), before, after);
             assert!(after.instructions * 100 < before.instructions * 96, "{before:?} {after:?}");
@@ -351,17 +335,14 @@ fn create_llvm_prof_reads_its_profile() {
     }
     for target in Target::ALL {
         let here = Scratch::new("profile-compilers");
-        let at = |name: &str| here.path().join(name);
+        let at = |name: &str| here.join(name);
         let (program, capture, theirs) = (at("program"), at("capture"), at("theirs"));
         // It counts from the first segment: that is an offset in the file if segments are linked so.
-        clang(target, &["-gdwarf-4", "-Wl,-z,separate-loadable-segments"], &program);
+        clang(target, "-gdwarf-4 -Wl,-z,separate-loadable-segments", &program);
         target.record(&program, &capture);
         let addresses = here.write("autofdo", &profile(&capture, "autofdo"));
-        let options = [("binary", &program), ("profile", &addresses), ("out", &theirs)];
-        let mut options: Vec<_> =
-            options.iter().map(|(name, path)| format!("--{name}={}", text(path))).collect();
-        options.extend(["--profiler=text".into(), "--format=text".into()]);
-        ran("create_llvm_prof", &options.iter().map(String::as_str).collect::<Vec<_>>());
+        let files = format!("--binary={program} --profile={} --out={theirs}", text(&addresses));
+        ran(&format!("create_llvm_prof {files} --profiler=text --format=text"));
         let theirs = lines_of_ours(&String::from_utf8_lossy(&fs::read(&theirs).unwrap()));
         let ours = lines_of_ours(&String::from_utf8(profile(&capture, "llvm")).unwrap());
         assert!(theirs.len() > 30, "{theirs:?}");
@@ -381,38 +362,26 @@ fn position_independent_programs_are_understood() {
         return;
     }
     let here = Scratch::new("profile-compilers");
-    let at = |name: &str| here.path().join(name);
+    let at = |name: &str| here.join(name);
     let (program, capture) = (at("program"), at("capture"));
-    let sources = sources();
-    let common = ["--target=aarch64-linux-gnu", "-fPIE", "-pie", "-fuse-ld=lld", "-Wl,--emit-relocs", "-O2"];
-    let common = [&common[..], &["-gmlt", "-fdebug-info-for-profiling", "-o", text(&program)]].concat();
-    ran("clang-19", &[&common[..], &sources.each_ref().map(String::as_str)].concat());
-    let how = ["--qemu", "--sysroot", SYSROOT, "--protocol", "etm4", "-o", text(&capture)];
-    ran(
-        env!("CARGO_BIN_EXE_tracewright"),
-        &[&["record"], &how[..], &[text(&program), "--", "20000"]].concat(),
-    );
+    let common = "--target=aarch64-linux-gnu -fPIE -pie -fuse-ld=lld -Wl,--emit-relocs -O2 -gmlt";
+    ran(&format!("clang-19 {common} -fdebug-info-for-profiling -o {program} {}", sources()));
+    let how = format!("--qemu --sysroot {SYSROOT} --protocol etm4 -o {capture}");
+    run!("record {how} {program} -- 20000").ends(0);
     let write = |format: &str| {
-        let arguments = ["profile", text(&capture), "--binary", "program", "--format", format];
-        here.write(format, &tracewright(&arguments).stdout)
+        let profile = run!("profile {capture} --binary program --format {format}").out;
+        text(&here.write(format, profile.as_bytes())).to_owned()
     };
     let [lines, addresses, aggregated, fdata] = ["llvm", "profgen", "bolt", "fdata"].map(write);
     let theirs = at("theirs");
-    let options =
-        [format!("--unsymbolized-profile={}", text(&addresses)), format!("--binary={}", text(&program))];
-    ran("llvm-profgen-19", &[&options[0], &options[1], "--format=text", "-o", text(&theirs)]);
-    let normal =
-        |file: &Path| ran("llvm-profdata-19", &["merge", "--sample", "--text", text(file), "-o", "-"]);
-    assert_eq!(normal(&lines), normal(&theirs));
+    assert_eq!(normal(&lines), profgen(&addresses, &program, &theirs));
     assert!(normal(&lines).lines().count() > 60);
-    ran(PERF2BOLT, &["-pa", "-p", text(&aggregated), "-o", text(&theirs), text(&program)]);
+    ran(&format!("{PERF2BOLT} -pa -p {aggregated} -o {theirs} {program}"));
     // BOLT has a name of its own for the stubs that call libraries.
-    let lines = |file: &Path| -> BTreeSet<String> {
+    let lines = |file: &str| -> BTreeSet<String> {
         let text = fs::read_to_string(file).unwrap();
-        text.lines()
-            .filter(|line| !line.contains("PLT") && !line.contains(".plt"))
-            .map(str::to_owned)
-            .collect()
+        let lines = text.lines().filter(|line| !line.contains("PLT") && !line.contains(".plt"));
+        lines.map(str::to_owned).collect()
     };
     assert!(lines(&fdata).len() > 60);
     assert_eq!(lines(&fdata), lines(&theirs));
@@ -425,16 +394,13 @@ fn profiles_of_cpp_are_those_of_llvm_profgen() {
     if !has_programs(test, &[&LLVM[..4], &[gcc]].concat()) {
         return;
     }
-    let source = sources()[0].replace("main.c", "shapes.cc");
-    let clang: &[&str] =
-        &["clang++-19", "--target=riscv64-linux-gnu", "-fuse-ld=lld", "-fdebug-info-for-profiling"];
-    for (compiler, debug) in [(clang, "-gmlt"), (clang, "-g"), (&[gcc], "-g")] {
+    let source = root().join("programs/pays/shapes.cc");
+    let clang = "clang++-19 --target=riscv64-linux-gnu -fuse-ld=lld -fdebug-info-for-profiling";
+    for (compiler, debug) in [(clang, "-gmlt"), (clang, "-g"), (gcc, "-g")] {
         let here = Scratch::new("profile-compilers");
-        let (program, capture) = (here.path().join("program"), here.path().join("capture"));
-        let common = ["-static", "-O2", debug, "-o", text(&program), &source];
-        ran(compiler[0], &[&compiler[1..], &common].concat());
-        let output = tracewright(&["record", "--protocol", "etrace", "-o", text(&capture), text(&program)]);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let program = here.join("program");
+        ran(&format!("{compiler} -static -O2 {debug} -o {program} {}", text(&source)));
+        let capture = recorded(&here, &program, "");
         let same = same_as_profgen(&here, &program, &capture);
         assert!(same.contains("_ZNK6shapes6Square4areaEi:") && same.lines().count() > 900, "{same}");
     }
@@ -451,30 +417,30 @@ fn bolt_reads_its_profiles_and_makes_better_code() {
     }
     for target in Target::ALL {
         let here = Scratch::new("profile-compilers");
-        let at = |name: &str| here.path().join(name);
+        let at = |name: &str| here.join(name);
         let (program, capture, better) = (at("program"), at("capture"), at("better"));
-        clang(target, &[], &program);
+        clang(target, "", &program);
         let before = target.record(&program, &capture);
-        let aggregated = here.write("bolt", &profile(&capture, "bolt"));
-        let (theirs, ours) = (at("theirs"), here.write("ours", &profile(&capture, "fdata")));
-        ran(PERF2BOLT, &["-pa", "-p", text(&aggregated), "-o", text(&theirs), text(&program)]);
+        here.write("bolt", &profile(&capture, "bolt"));
+        here.write("ours", &profile(&capture, "fdata"));
+        let (theirs, ours) = (at("theirs"), at("ours"));
+        ran(&format!("{PERF2BOLT} -pa -p {} -o {theirs} {program}", at("bolt")));
         // Of what is ours, BOLT's own tool says the same as we do. (Functions of libraries have several names.)
-        let lines = |file: &Path| -> BTreeSet<String> {
+        let lines = |file: &str| -> BTreeSet<String> {
             let is_ours = |word: &str| ["take", "mend/1", "apply_scaled", "apply_saturating"].contains(&word);
             let is_ours = |line: &&str| is_ours(line.split(' ').nth(1).unwrap_or_default());
             fs::read_to_string(file).unwrap().lines().filter(is_ours).map(str::to_owned).collect()
         };
         assert_eq!(lines(&ours), lines(&theirs));
         assert!(lines(&ours).len() > 20, "{:?}", lines(&ours));
-        let twice = ran(MERGE, &[text(&ours), text(&ours)]);
+        let twice = ran(&format!("{MERGE} {ours} {ours}"));
         let total = |text: &str| -> u64 {
             text.lines().filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
         };
         assert_eq!(total(&twice), 2 * total(&fs::read_to_string(&ours).unwrap()));
         for data in [&ours, &theirs] {
-            let layout = ["-reorder-blocks=ext-tsp", "-reorder-functions=cdsort", "-split-functions"];
-            let files = [text(&program), "-data", text(data), "-o", text(&better)];
-            ran(BOLT, &[&files[..], &layout].concat());
+            let layout = "-reorder-blocks=ext-tsp -reorder-functions=cdsort -split-functions";
+            ran(&format!("{BOLT} {program} -data {data} -o {better} {layout}"));
             let after = target.record(&better, &capture);
             tell(&format!("{} bolt", target.name()), before, after);
             assert!(after.instructions < before.instructions, "{before:?} {after:?}");
@@ -492,15 +458,12 @@ fn gcc_reads_its_profile_and_makes_better_code() {
             continue;
         }
         let here = Scratch::new("profile-compilers");
-        let (program, capture) = (here.path().join("program"), here.path().join("capture"));
-        let sources = sources();
-        let sources = sources.each_ref().map(String::as_str);
-        let common = ["-static", "-O2", "-g", "-o", text(&program)];
-        ran(gcc, &[&common[..], &sources].concat());
+        let (program, capture) = (here.join("program"), here.join("capture"));
+        let compile = format!("{gcc} -static -O2 -g -o {program} {}", sources());
+        ran(&compile);
         let before = Target::Riscv64.record(&program, &capture);
         let profile = here.write("profile.gcov", &profile(&capture, format));
-        let used = format!("-fauto-profile={}", text(&profile));
-        ran(gcc, &[&common[..], &sources, &[&used]].concat());
+        ran(&format!("{compile} -fauto-profile={}", text(&profile)));
         let after = Target::Riscv64.record(&program, &capture);
         tell(&format!("riscv64 {gcc}"), before, after);
         assert!(after.instructions * 100 < before.instructions * 95, "{before:?} {after:?}");
@@ -511,14 +474,11 @@ fn gcc_reads_its_profile_and_makes_better_code() {
 #[test]
 fn what_cannot_be_written_is_said() {
     let Some(folder) = captures_for("what_cannot_be_written_is_said", "perf") else { return };
-    let (input, programs) = (folder.join("simpleperf/perf_etm.data"), folder.join("simpleperf"));
-    let mut all = String::new();
-    for arguments in [&["--format", "llvm"][..], &["--format", "fdata", "--binary", "nothing"]] {
-        let common = ["profile", text(&input), "--symfs", text(&programs)];
-        let output = tracewright(&[&common[..], arguments].concat());
-        assert_eq!(output.status.code(), Some(2));
-        write!(all, "{}", String::from_utf8_lossy(&output.stderr)).unwrap();
+    let folder = format!("{}/simpleperf", text(&folder));
+    for (format, expected) in [
+        ("llvm", "nothing that ran has debug information: compile the program with -g"),
+        ("fdata --binary nothing", "--binary nothing: no binary is called so; there are: etm_test_loop"),
+    ] {
+        run!("profile {folder}/perf_etm.data --symfs {folder} --format {format}").ends(2).says(expected);
     }
-    assert!(all.contains("nothing that ran has debug information: compile the program with -g"), "{all}");
-    assert!(all.contains("--binary nothing: no binary is called so; there are: etm_test_loop"), "{all}");
 }

@@ -1,23 +1,10 @@
 //! Programs of Debian (`tests/debian.txt`), recorded under QEMU: they do what they do without us, and the traces tell what
 //! ran, `ld.so` and all libraries included.
 
-use crate::support::recorded;
-
-use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
-
-use recorded::record;
+use crate::run::files;
+use crate::support::recorded::record;
 use tracewright_testkit::qemu::Program;
 use tracewright_testkit::{Scratch, debian, skip};
-
-/// The files of a folder.
-fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    entries
-        .map(|path| (path.file_name().unwrap().to_str().unwrap().into(), fs::read(&path).unwrap()))
-        .collect()
-}
 
 #[test]
 fn captures_of_real_programs_tell_what_ran() {

@@ -1,8 +1,6 @@
 //! Our programs for QEMU, recorded: the traces tell what ran, instruction by instruction, in all threads.
 
-use crate::support::recorded;
-
-use recorded::record;
+use crate::support::recorded::record;
 use tracewright_testkit::qemu::{End, Guest, Program, all_own, build};
 
 /// Where a capture does not tell what ran, why, and what is said of it. What is in here and does not differ is wrong, too.

@@ -1,11 +1,9 @@
 //! Data trace of programs that QEMU runs: each access that `decode` tells is the log's, and that of our own hart, in order.
 
-use crate::support::recorded;
-
 use std::path::{Path, PathBuf};
 
-use crate::run::{good, stdout, text, tracewright, values};
-use recorded::{Recorded, record};
+use crate::run::{ETRACE, number, run, string, text, values};
+use crate::support::recorded::{Recorded, record};
 use serde_json::Value;
 use tracewright_core::Block;
 use tracewright_hart::{Access, HartSink};
@@ -80,21 +78,21 @@ enum Told {
     Lost,
 }
 
-fn number(value: &Value) -> Option<u64> {
+fn hex(value: &Value) -> Option<u64> {
     u64::from_str_radix(value.as_str()?.strip_prefix("0x")?, 16).ok()
 }
 
 /// What `decode` tells of a capture's buffer.
 fn told(dir: &Path, buffer: &str) -> Vec<Told> {
-    values(&good(&["decode", "--json", "--buffer", buffer, text(dir)]))
+    values(&run!("decode --json --buffer {buffer} {}", text(dir)).good())
         .filter_map(|line| match line["kind"].as_str() {
             Some("data") => Some(Told::Access {
-                access: line["access"].as_str().unwrap().to_owned(),
-                size: line["size"].as_u64().unwrap(),
-                address: number(&line["address"]).unwrap(),
-                value: number(&line["value"]),
-                operand: number(&line["operand"]),
-                by: number(&line["by"]),
+                access: string(&line, "access").to_owned(),
+                size: number(&line, "size"),
+                address: hex(&line["address"]).unwrap(),
+                value: hex(&line["value"]),
+                operand: hex(&line["operand"]),
+                by: hex(&line["by"]),
             }),
             Some("data lost") => Some(Told::Lost),
             _ => None,
@@ -168,7 +166,7 @@ fn compare(what: &str, recorded: &Recorded, has_values: bool) -> (usize, usize) 
 fn encode_again(recorded: &Recorded) {
     let folder = Scratch::new("record-data");
     let again = folder.path().join("again");
-    good(&["encode", "-q", "-o", text(&again), text(&recorded.log())]);
+    run!("encode -q -o {} {}", text(&again), text(&recorded.log())).ends(0);
     let mut traces = 0;
     for file in std::fs::read_dir(recorded.capture()).unwrap().map(Result::unwrap) {
         let name = file.file_name().into_string().unwrap();
@@ -254,14 +252,14 @@ fn values_are_those_of_the_log_and_of_our_hart() {
 /// Our hart, which knows all of it, tells the same of the same code.
 fn compare_with_hart(elf: &Path, arguments: &[&str], recorded: &Recorded) {
     let said = String::from_utf8_lossy(&recorded.output.stdout);
-    let mut range = said.split_whitespace().filter_map(|word| number(&word.into()));
+    let mut range = said.split_whitespace().filter_map(|word| hex(&word.into()));
     let range = (range.next().unwrap(), range.next().unwrap());
     let ours = within(told(&recorded.capture(), "thread0"), range);
     let folder = Scratch::new("record-data");
     let dir = folder.path().join("hart");
-    let data = ["record", "-q", "--protocol", "etrace", "--option", "data=address,value", "-o", text(&dir)];
-    let output = tracewright(&[&data[..], &[text(elf), "--"], arguments].concat());
-    assert_eq!(stdout(&output), said);
+    let (capture, elf, arguments) = (text(&dir), text(elf), arguments.join(" "));
+    let ran = run!("{ETRACE} {capture} --option data=address,value {elf} -- {arguments}");
+    assert_eq!(ran.out, said);
     let theirs = within(told(&dir, "trace"), range);
     let mut unknown = 0;
     for (at, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {

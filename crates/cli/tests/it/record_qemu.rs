@@ -1,40 +1,30 @@
 //! `tracewright record --qemu`, as people and scripts use it: what goes wrong, and how it ends.
 
+use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::run::{command, good, stderr, stdout, text, tracewright, value};
+use crate::run::{Ran, command, number, ran, run, text, value, values, wait_until};
 use serde_json::Value;
 use tracewright_testkit::Scratch;
 use tracewright_testkit::qemu::{Guest, Variant, build};
 
-fn record(arguments: &[&str]) -> Command {
-    let mut command = command(&["record", "--qemu"]);
-    command.args(arguments);
+fn record(line: &str) -> Command {
+    let mut command = command(format_args!("record --qemu {line}"));
     command.env_remove("QEMU_LD_PREFIX").env_remove("TRACEWRIGHT_QEMU_PLUGIN");
     command
 }
 
-/// It ends with status 2, and says all of this.
-fn refused(mut command: Command, expected: &[&str]) {
-    let output = command.output().unwrap();
-    let told = stderr(&output);
-    assert_eq!(output.status.code(), Some(2), "{told}");
-    for part in expected {
-        assert!(told.contains(part), "{told}");
-    }
-}
-
 /// An ELF file with nothing but its head, for this processor.
-fn elf(folder: &Scratch, name: &str, class: u8, machine: u8) -> PathBuf {
+fn elf(folder: &Scratch, name: &str, class: u8, machine: u8) -> String {
     let mut bytes = vec![0; 64];
     bytes[..7].copy_from_slice(&[0x7f, b'E', b'L', b'F', class, 1, 1]);
     bytes[16] = 2;
     bytes[18] = machine;
     bytes[24] = 1;
-    folder.write(name, &bytes)
+    text(&folder.write(name, &bytes)).to_owned()
 }
 
 #[test]
@@ -44,58 +34,51 @@ fn what_cannot_run_is_refused_with_a_reason() {
     let x86 = elf(&folder, "x86", 2, 62);
     let rv32 = elf(&folder, "rv32", 1, 243);
     let riscv = elf(&folder, "riscv", 2, 243);
-    let script = folder.write("script", b"#!/usr/bin/env python3\n");
-    refused(record(&[text(&x86)]), &["x86: a program for x86-64: aarch64, arm and riscv64 can be recorded"]);
-    refused(record(&[text(&rv32)]), &["a 32-bit RISC-V program"]);
-    refused(record(&[text(&script)]), &["a script", "tracewright record --qemu python3 -- "]);
-    refused(record(&["no/such/program"]), &["there is no program no/such/program"]);
-    let inside = format!("there is no program a, and no {}", folder.path().join("a").display());
-    refused(record(&["--sysroot", text(folder.path()), "a"]), &[&inside]);
-    refused(
-        record(&["--sysroot", "/no/such/root", text(&arm)]),
-        &["--sysroot /no/such/root: cannot be read"],
-    );
-    let out = folder.path().join("out");
-    refused(
-        record(&["--protocol", "etrace", "-o", text(&out), text(&arm)]),
-        &["--protocol etrace is for RISC-V programs; this one is for Arm: etm4"],
-    );
-    refused(
-        record(&["--protocol", "etm4", "-o", text(&out), text(&riscv)]),
-        &["--protocol etm4 is for Arm programs; this one is for RISC-V: etrace"],
-    );
-    refused(record(&["--protocol", "etm4", text(&arm)]), &["say where the capture goes, with -o DIR"]);
-    refused(
-        record(&["--data", "addresses", text(&riscv)]),
-        &["--data: say where it goes, with -o DIR or --log FILE"],
-    );
-    refused(
-        record(&["--data", "addresses", "-o", text(&out), text(&arm)]),
-        &["--data: ETMv4 of Arm's application processors has no data trace; add --log FILE"],
-    );
-    refused(record(&["--machine", "linux", text(&arm)]), &["--machine", "cannot be used with"]);
-    refused(record(&["--timing", "tiny", text(&arm)]), &["--timing", "cannot be used with"]);
+    folder.write("script", b"#!/usr/bin/env python3\n");
+    let [script, root, out] = ["script", "", "out"].map(|name| folder.join(name));
+    let inside = format!("there is no program a, and no {}", folder.join("a"));
+    for (line, expected) in [
+        (x86, "x86: a program for x86-64: aarch64, arm and riscv64 can be recorded"),
+        (rv32, "a 32-bit RISC-V program"),
+        (script.clone(), "a script"),
+        (script, "tracewright record --qemu python3 -- "),
+        ("no/such/program".into(), "there is no program no/such/program"),
+        (format!("--sysroot {root} a"), &inside),
+        (format!("--sysroot /no/such/root {arm}"), "--sysroot /no/such/root: cannot be read"),
+        (
+            format!("--protocol etrace -o {out} {arm}"),
+            "--protocol etrace is for RISC-V programs; this one is for Arm: etm4",
+        ),
+        (
+            format!("--protocol etm4 -o {out} {riscv}"),
+            "--protocol etm4 is for Arm programs; this one is for RISC-V: etrace",
+        ),
+        (format!("--protocol etm4 {arm}"), "say where the capture goes, with -o DIR"),
+        (format!("--data addresses {riscv}"), "--data: say where it goes, with -o DIR or --log FILE"),
+        (
+            format!("--data addresses -o {out} {arm}"),
+            "--data: ETMv4 of Arm's application processors has no data trace; add --log FILE",
+        ),
+    ] {
+        ran(&mut record(&line)).ends(2).says(expected);
+    }
+    ran(&mut record(&format!("--machine linux {arm}"))).ends(2).says("--machine").says("cannot be used with");
+    ran(&mut record(&format!("--timing tiny {arm}"))).ends(2).says("--timing").says("cannot be used with");
 }
 
 #[test]
 fn what_is_missing_is_named_with_what_to_install() {
     let folder = Scratch::new("record-qemu");
     let arm = elf(&folder, "arm", 1, 40);
-    let mut command = record(&[text(&arm)]);
-    command.env("PATH", folder.path());
-    refused(command, &["there is no qemu-arm in PATH: install Debian's package qemu-user"]);
+    let without = || ran(record(&arm).env("PATH", folder.path())).ends(2);
+    without().says("there is no qemu-arm in PATH: install Debian's package qemu-user");
     folder.write("qemu-arm-static", b"");
-    let mut command = record(&[text(&arm)]);
-    command.env("PATH", folder.path());
-    refused(command, &["qemu-arm-static cannot load plugins", "install Debian's package qemu-user"]);
-    refused(
-        record(&["--qemu-path", "/no/qemu", text(&arm)]),
-        &["--qemu-path /no/qemu: there is no such file"],
-    );
-    let mut command = record(&["--qemu-path", "/bin/true", text(&arm)]);
-    command.env("TRACEWRIGHT_QEMU_PLUGIN", "/no/plugin.so");
-    let build = "cargo build --release -p tracewright-qemu";
-    refused(command, &["$TRACEWRIGHT_QEMU_PLUGIN is /no/plugin.so", build]);
+    without().says("qemu-arm-static cannot load plugins").says("install Debian's package qemu-user");
+    let none = ran(&mut record(&format!("--qemu-path /no/qemu {arm}"))).ends(2);
+    none.says("--qemu-path /no/qemu: there is no such file");
+    let mut command = record(&format!("--qemu-path /bin/true {arm}"));
+    let none = ran(command.env("TRACEWRIGHT_QEMU_PLUGIN", "/no/plugin.so")).ends(2);
+    none.says("$TRACEWRIGHT_QEMU_PLUGIN is /no/plugin.so").says("cargo build --release -p tracewright-qemu");
 }
 
 /// A QEMU that is none: what it says is there, and what came of it is said.
@@ -106,35 +89,78 @@ fn a_qemu_that_fails_is_told() {
     let script =
         "#!/bin/sh\n[ $1 != --help ] || { echo \"$HELP\"; exit; }\necho \"not today: $2\" >&2\nexit 3\n";
     let qemu = folder.write("qemu", script.as_bytes());
-    std::fs::set_permissions(&qemu, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let mut command = record(&["--qemu-path", text(&qemu), text(&arm)]);
-    // Any file will do: this one is not loaded.
-    command.env("TRACEWRIGHT_QEMU_PLUGIN", &arm).env("HELP", "-plugin file");
-    refused(command, &["not today: /", ",socket=/", "ended (exit status 3) before it ran the program"]);
-    let mut command = record(&["--qemu-path", text(&qemu), text(&arm)]);
-    command.env("TRACEWRIGHT_QEMU_PLUGIN", &arm).env("HELP", "-cpu model");
-    refused(command, &["qemu was built without plugins, as Debian 13's is"]);
-    std::fs::set_permissions(&qemu, std::fs::Permissions::from_mode(0o644)).unwrap();
-    let mut command = record(&["--qemu-path", text(&qemu), text(&arm)]);
-    command.env("TRACEWRIGHT_QEMU_PLUGIN", &arm);
-    refused(command, &["cannot be run: "]);
+    let run = |help: &str, mode: u32| {
+        fs::set_permissions(&qemu, Permissions::from_mode(mode)).unwrap();
+        let mut command = record(&format!("--qemu-path {} {arm}", text(&qemu)));
+        // Any file will do: this one is not loaded.
+        ran(command.env("TRACEWRIGHT_QEMU_PLUGIN", &arm).env("HELP", help)).ends(2)
+    };
+    let failed = run("-plugin file", 0o755).says("not today: /").says(",socket=/");
+    failed.says("ended (exit status 3) before it ran the program");
+    run("-cpu model", 0o755).says("qemu was built without plugins, as Debian 13's is");
+    run("", 0o644).says("cannot be run: ");
 }
 
 /// A program of ours, built for this processor.
-fn program(test: &str, guest: Guest, name: &str) -> Option<PathBuf> {
+fn program(test: &str, guest: Guest, name: &str) -> Option<String> {
     if !guest.available(test) {
         return None;
     }
-    build(test, guest, name, Variant::Static)
+    build(test, guest, name, Variant::Static).map(|path| text(&path).to_owned())
 }
 
-/// Instructions that `decode` finds in a capture.
-fn decoded(dir: &Path) -> u64 {
-    let output = tracewright(&["decode", "--summary", "--json", text(dir)]);
-    assert!(output.status.success(), "{}", stderr(&output));
-    let told = String::from_utf8(output.stdout).unwrap();
-    let lines = told.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    lines.filter_map(|line| line["instructions"].as_u64()).sum()
+/// Where a recording goes: the capture, the summary and the log.
+struct Place {
+    folder: Scratch,
+    dir: String,
+    json: String,
+    log: String,
+}
+
+impl Place {
+    fn new() -> Self {
+        let folder = Scratch::new("record-qemu");
+        let [dir, json, log] = ["run", "run.json", "run.log"].map(|name| folder.join(name));
+        Self { folder, dir, json, log }
+    }
+
+    /// The options that say so.
+    fn options(&self) -> String {
+        format!("-o {} --log {} --summary {}", self.dir, self.log, self.json)
+    }
+
+    /// Starts a recording of a program that never ends.
+    fn start(&self, forever: &str) -> Child {
+        let mut command = record(&format!("{} {forever} -- forever", self.options()));
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// Instructions that `decode` finds in the capture.
+    fn decoded(&self) -> u64 {
+        let told = run!("decode --summary --json {}", self.dir).good();
+        values(&told).map(|line| number(&line, "instructions")).sum()
+    }
+
+    /// The summary.
+    fn summary(&self) -> Value {
+        value(&self.json)
+    }
+}
+
+/// Sends a signal to a process.
+fn signal(name: &str, process: &str) {
+    let sent = Command::new("sh").args(["-c", &format!("kill -{name} {process}")]).status();
+    assert!(sent.unwrap().success());
+}
+
+/// The only child of a recording.
+fn qemu(recorder: &Child) -> String {
+    let children = format!("/proc/{0}/task/{0}/children", recorder.id());
+    fs::read_to_string(children).unwrap().trim().to_owned()
+}
+
+fn ended(child: Child) -> Ran {
+    Ran::new("record".into(), child.wait_with_output().unwrap())
 }
 
 /// However a program ends, the capture has all that it did until then; the status is its own, as in a shell.
@@ -142,20 +168,15 @@ fn decoded(dir: &Path) -> u64 {
 fn captures_are_whole_however_programs_end() {
     for guest in [Guest::Aarch64, Guest::Riscv64] {
         let Some(crash) = program("captures_are_whole_however_programs_end", guest, "crash") else { return };
-        let folder = Scratch::new("record-qemu");
-        let (dir, json) = (folder.path().join("run"), folder.path().join("run.json"));
-        let log = folder.path().join("run.log");
-        let options = ["-o", text(&dir), "--log", text(&log), "--summary", text(&json)];
-        let output = record(&[&options[..], &[text(&crash), "--", "null"]].concat()).output().unwrap();
-        let told = stderr(&output);
-        assert_eq!(output.status.code(), Some(139), "{told}");
-        assert!(told.contains(": killed by SIGSEGV: "), "{told}");
-        let summary = value(&json);
+        let place = Place::new();
+        let crashed = ran(&mut record(&format!("{} {crash} -- null", place.options()))).ends(139);
+        crashed.says(": killed by SIGSEGV: ");
+        let summary = place.summary();
         assert_eq!(summary["signal"], "SIGSEGV");
-        let instructions = summary["instructions"].as_u64().unwrap();
+        let instructions = number(&summary, "instructions");
         assert!(instructions > 1000, "{summary}");
-        assert_eq!(decoded(&dir), instructions);
-        assert!(log.metadata().unwrap().len() > 4096);
+        assert_eq!(place.decoded(), instructions);
+        assert!(fs::metadata(&place.log).unwrap().len() > 4096);
     }
 }
 
@@ -163,26 +184,15 @@ fn captures_are_whole_however_programs_end() {
 #[test]
 fn a_killed_qemu_leaves_a_capture() {
     let Some(forever) = program("a_killed_qemu_leaves_a_capture", Guest::Aarch64, "crash") else { return };
-    let folder = Scratch::new("record-qemu");
-    let (dir, json) = (folder.path().join("run"), folder.path().join("run.json"));
-    let log = folder.path().join("run.log");
-    let options =
-        ["-o", text(&dir), "--log", text(&log), "--summary", text(&json), text(&forever), "--", "forever"];
-    let child = record(&options).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let place = Place::new();
+    let child = place.start(&forever);
     std::thread::sleep(Duration::from_secs(1));
-    // QEMU is the only child.
-    let children = format!("/proc/{0}/task/{0}/children", child.id());
-    let qemu = std::fs::read_to_string(children).unwrap();
-    let killed = Command::new("sh").args(["-c", &format!("kill -9 {}", qemu.trim())]).status().unwrap();
-    assert!(killed.success());
-    let output = child.wait_with_output().unwrap();
-    let told = stderr(&output);
-    assert_eq!(output.status.code(), Some(137), "{told}");
-    assert!(told.contains("killed by SIGKILL: "), "{told}");
-    let instructions = value(&json)["instructions"].as_u64().unwrap();
-    assert_eq!(decoded(&dir), instructions);
-    let told = good(&["decode", text(&dir), "--check", text(&log)]);
-    assert!(told.contains(&format!("equal: {instructions} instructions")), "{told}");
+    signal("9", &qemu(&child));
+    ended(child).ends(137).says("killed by SIGKILL: ");
+    let instructions = number(&place.summary(), "instructions");
+    assert_eq!(place.decoded(), instructions);
+    let checked = run!("decode {} --check {}", place.dir, place.log).ends(0);
+    checked.prints(format!("equal: {instructions} instructions"));
 }
 
 /// Somebody kills us: QEMU does not live on, what it recorded for us is removed by the next recording, and what was traced can be read.
@@ -190,42 +200,29 @@ fn a_killed_qemu_leaves_a_capture() {
 fn a_killed_recorder_takes_qemu_with_it() {
     let test = "a_killed_recorder_takes_qemu_with_it";
     let Some(forever) = program(test, Guest::Riscv64, "crash") else { return };
-    let folder = Scratch::new("record-qemu");
-    let (dir, memory) = (folder.path().join("run"), folder.path().join("memory"));
-    std::fs::create_dir(&memory).unwrap();
-    let options = ["-o", text(&dir), text(&forever), "--", "forever"];
-    let mut command = record(&options);
-    command.env("XDG_RUNTIME_DIR", &memory).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut child = command.spawn().unwrap();
-    let trace = dir.join("thread0.bin");
-    let start = std::time::Instant::now();
-    while trace.metadata().map_or(0, |file| file.len()) < 100_000 {
-        assert!(start.elapsed() < Duration::from_secs(120), "it traces");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let children = format!("/proc/{0}/task/{0}/children", child.id());
-    let qemu = std::fs::read_to_string(children).unwrap().trim().to_owned();
+    let place = Place::new();
+    let (dir, memory) = (&place.dir, place.folder.join("memory"));
+    fs::create_dir(&memory).unwrap();
+    let start = |more: &str| {
+        let mut command = record(&format!("-o {dir} {more} {forever} -- forever"));
+        command.env("XDG_RUNTIME_DIR", &memory).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    };
+    let mut child = start("");
+    let trace = format!("{dir}/thread0.bin");
+    wait_until("it traces", || fs::metadata(&trace).is_ok_and(|file| file.len() >= 100_000));
+    let qemu = qemu(&child);
     assert!(Path::new(&format!("/proc/{qemu}")).exists(), "{qemu:?}");
     child.kill().unwrap();
     child.wait().unwrap();
-    let start = std::time::Instant::now();
-    let is_there = || {
-        let state = std::fs::read_to_string(format!("/proc/{qemu}/stat")).unwrap_or_default();
-        !state.is_empty() && !state.contains(") Z ")
-    };
-    while is_there() {
-        assert!(start.elapsed() < Duration::from_secs(20), "QEMU lives on as {qemu}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let left = || std::fs::read_dir(&memory).unwrap().count();
+    wait_until(&format!("QEMU lives on as {qemu}"), || {
+        let state = fs::read_to_string(format!("/proc/{qemu}/stat")).unwrap_or_default();
+        state.is_empty() || state.contains(") Z ")
+    });
+    let left = || fs::read_dir(&memory).unwrap().count();
     assert_eq!(left(), 1, "the folder of the one that was killed");
-    let output = tracewright(&["decode", text(&dir), "--summary", "--json"]);
-    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    assert!(stderr(&output).contains("the recording was not finished"), "{}", stderr(&output));
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert!(told["instructions"].as_u64().unwrap() > 1000, "{told}");
-    let options = ["--max-instructions", "5000", "-o", text(&dir), text(&forever), "--", "forever"];
-    record(&options).env("XDG_RUNTIME_DIR", &memory).output().unwrap();
+    let decoded = run!("decode {dir} --summary --json").ends(1).says("the recording was not finished");
+    assert!(number(&decoded.json(), "instructions") > 1000, "{}", decoded.out);
+    start("--max-instructions 5000").wait().unwrap();
     assert_eq!(left(), 0, "what was left is removed by the next recording");
 }
 
@@ -237,15 +234,11 @@ fn stripped_programs_are_named() {
     let Some(elf) = build(TEST, guest, "unwind", Variant::Stripped).filter(|_| guest.available(TEST)) else {
         return;
     };
-    let folder = Scratch::new("record-qemu");
-    let dir = folder.path().join("run");
-    let options = ["-q", "--sysroot", text(guest.libraries()), "-o", text(&dir), text(&elf)];
-    let output = record(&options).output().unwrap();
-    assert!(output.status.success(), "{}", stderr(&output));
-    let told = stdout(&tracewright(&["decode", text(&dir)]));
-    assert!(told.contains(" unwind-stripped[0x"), "{}", &told[..told.len().min(2000)]);
-    assert!(told.contains(" ld-linux-aarch64.so.1[0x"));
-    assert!(!told.contains("memory_"));
+    let Place { folder: _folder, dir, .. } = Place::new();
+    let how = format!("-q --sysroot {} -o {dir} {}", text(guest.libraries()), text(&elf));
+    ran(&mut record(&how)).ends(0);
+    let decoded = run!("decode {dir}").prints(" unwind-stripped[0x").prints(" ld-linux-aarch64.so.1[0x");
+    assert!(!decoded.out.contains("memory_"));
 }
 
 #[test]
@@ -253,56 +246,41 @@ fn a_symbol_that_is_nowhere_is_told_once() {
     let Some(unwind) = program("a_symbol_that_is_nowhere_is_told_once", Guest::Riscv64, "unwind") else {
         return;
     };
-    let output = record(&["--start", "no_such_symbol", text(&unwind)]).output().unwrap();
-    let told = stderr(&output);
-    assert_eq!(
-        told.matches("start=no_such_symbol: no program or library that ran has a symbol").count(),
-        1,
-        "{told}"
-    );
+    let Ran { err, .. } = ran(&mut record(&format!("--start no_such_symbol {unwind}")));
+    let told = "start=no_such_symbol: no program or library that ran has a symbol";
+    assert_eq!(err.matches(told).count(), 1, "{err}");
 }
 
 /// Whoever only has our number can stop it: what was recorded is kept.
 #[test]
 fn a_signal_to_us_stops_it() {
     let Some(forever) = program("a_signal_to_us_stops_it", Guest::Riscv64, "crash") else { return };
-    let folder = Scratch::new("record-qemu");
-    let dir = folder.path().join("run");
-    let options = ["-o", text(&dir), text(&forever), "--", "forever"];
-    let child =
-        record(&options).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let place = Place::new();
+    let child = place.start(&forever);
     std::thread::sleep(Duration::from_secs(1));
-    let told = Command::new("sh").args(["-c", &format!("kill -TERM {}", child.id())]).status().unwrap();
-    assert!(told.success());
-    let output = child.wait_with_output().unwrap();
-    let told = stderr(&output);
-    assert_eq!(output.status.code(), Some(143), "{told}");
-    assert!(told.contains("stopped by a signal (Ctrl-C) after "), "{told}");
-    assert!(decoded(&dir) > 1000);
+    signal("TERM", &child.id().to_string());
+    ended(child).ends(143).says("stopped by a signal (Ctrl-C) after ");
+    assert!(place.decoded() > 1000);
 }
 
 /// A full disk stops QEMU, and is told.
 #[test]
 fn a_full_disk_is_told() {
     let Some(cpu) = program("a_full_disk_is_told", Guest::Aarch64, "cpu") else { return };
-    let output = record(&["--log", "/dev/full", text(&cpu)]).output().unwrap();
-    let told = stderr(&output);
-    assert_eq!(output.status.code(), Some(2), "{told}");
-    assert!(told.contains("/dev/full: cannot write: No space left on device"), "{told}");
+    let full = ran(&mut record(&format!("--log /dev/full {cpu}"))).ends(2);
+    full.says("/dev/full: cannot write: No space left on device");
 }
 
 #[test]
 fn only_as_many_instructions_as_asked_for() {
     let Some(cpu) = program("only_as_many_instructions_as_asked_for", Guest::Arm, "cpu") else { return };
-    let folder = Scratch::new("record-qemu");
-    let (dir, json) = (folder.path().join("run"), folder.path().join("run.json"));
-    let options = ["--max-instructions", "5000", "-o", text(&dir), "--summary", text(&json), text(&cpu)];
-    let output = record(&options).output().unwrap();
-    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    assert_eq!(value(&json)["instructions"], 5000);
+    let place = Place::new();
+    let limited = format!("--max-instructions 5000 -o {} --summary {} {cpu}", place.dir, place.json);
+    let Ran { err, .. } = ran(&mut record(&limited)).ends(1);
+    assert_eq!(place.summary()["instructions"], 5000);
     // If the last is a branch, nobody knows where it led, and the trace leaves it out.
-    let left_out = u64::from(stderr(&output).contains("branches that are not in the trace: 1;"));
-    assert_eq!(decoded(&dir), 5000 - left_out, "{}", stderr(&output));
+    let left_out = u64::from(err.contains("branches that are not in the trace: 1;"));
+    assert_eq!(place.decoded(), 5000 - left_out, "{err}");
 }
 
 /// Both protocols go through the trace port, while the program runs and from its log: the smallest buffer is the same, and what a smaller one
@@ -311,24 +289,20 @@ fn only_as_many_instructions_as_asked_for() {
 fn traces_go_through_ports() {
     for guest in [Guest::Aarch64, Guest::Riscv64] {
         let Some(crash) = program("traces_go_through_ports", guest, "crash") else { return };
-        let folder = Scratch::new("record-qemu");
-        let (dir, json) = (folder.path().join("run"), folder.path().join("run.json"));
-        let log = folder.path().join("run.log");
-        let options = ["--port", "1/8", "-o", text(&dir), "--log", text(&log), "--summary", text(&json)];
-        let output = record(&[&options[..], &[text(&crash), "--", "null"]].concat()).output().unwrap();
-        assert_eq!(output.status.code(), Some(139), "{}", stderr(&output));
-        let recorded = value(&json)["port"].clone();
+        let place = Place::new();
+        ran(&mut record(&format!("--port 1/8 {} {crash} -- null", place.options()))).ends(139);
+        let recorded = place.summary()["port"].clone();
         assert_eq!(recorded["cycles_are_instructions"], true);
-        let encode = |more: &[&str]| {
-            let encode = ["encode", text(&log), "-o", text(&dir), "--summary", text(&json), "--port", "1/8"];
-            good(&[&encode, more].concat());
-            value(&json)["port"].clone()
+        let encode = |more: &str| {
+            let Place { dir, json, log, .. } = &place;
+            run!("encode {log} -o {dir} --summary {json} --port 1/8 {more}").ends(0);
+            place.summary()["port"].clone()
         };
-        let encoded = encode(&[]);
+        let encoded = encode("");
         assert_eq!(encoded, recorded);
-        let smallest = encoded["smallest_buffer_bits"].as_u64().unwrap();
+        let smallest = number(&encoded, "smallest_buffer_bits");
         let limited = |bits: u64, when_full: &str| {
-            encode(&["--buffer", &format!("{bits}bits"), "--when-full", when_full])["buffer"].clone()
+            encode(&format!("--buffer {bits}bits --when-full {when_full}"))["buffer"].clone()
         };
         for when_full in ["stall", "drop"] {
             let enough = limited(smallest, when_full);
@@ -337,8 +311,8 @@ fn traces_go_through_ports() {
             assert!(less["losses"] != 0 || less["stall_cycles"] != 0, "{less}");
         }
         let buffer = limited(768, "drop");
-        let lost = buffer["lost_instructions"].as_u64().unwrap();
+        let lost = number(&buffer, "lost_instructions");
         assert!(lost > 0, "{buffer}");
-        assert_eq!(Some(decoded(&dir) + lost), encoded["instructions"].as_u64(), "{buffer}");
+        assert_eq!(place.decoded() + lost, number(&encoded, "instructions"), "{buffer}");
     }
 }

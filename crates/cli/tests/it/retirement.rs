@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::run::{root, stderr, stdout, tracewright};
+use crate::run::{root, run};
 use tracewright_core::Isa;
 use tracewright_qemu::format::{
     CHUNK_HEADER, ChunkHeader, ChunkKind, ChunkState, HEADER_SIZE, Header, MapRecord, OUTCOMES, Off, Record,
@@ -86,30 +86,19 @@ fn the_sample_is_what_the_format_writes() {
 fn what_is_encoded_is_equal_to_the_log() {
     for target in [Target::Riscv64, Target::Aarch64] {
         let folder = Scratch::new(target.name());
-        let (log_file, capture) = (folder.join("x.log"), folder.join("capture"));
+        let [log_file, capture, alone] = ["x.log", "capture", "alone"].map(|name| folder.join(name));
         fs::write(&log_file, log(target)).unwrap();
-        let encoded = tracewright(&["encode", &log_file, "-o", &capture]);
-        let errors = stderr(&encoded);
-        assert_eq!(encoded.status.code(), Some(0), "{errors}");
-        assert!(errors.contains("thread0") && errors.contains("thread1"), "{errors}");
-        assert!(errors.contains("cut: killed, or crashed"), "{errors}");
-        let checked = tracewright(&["decode", &capture, "--check", &log_file]);
-        assert_eq!(checked.status.code(), Some(0), "{}", stderr(&checked));
+        let encoded = run!("encode {log_file} -o {capture}").ends(0);
+        encoded.says("thread0").says("thread1").says("cut: killed, or crashed");
         // The call retires on Arm, and not on RISC-V. Of the thread that was cut, what was last is not told.
         let first = if target == Target::Riscv64 { 8 } else { 9 };
-        let expected = format!("thread0: equal: {first} instructions, ");
-        assert!(stdout(&checked).starts_with(&expected), "{}", stdout(&checked));
-        assert!(stdout(&checked).contains("thread1: equal: 8 instructions, 0 traps"), "{}", stdout(&checked));
+        let checked = run!("decode {capture} --check {log_file}").ends(0);
+        let checked = checked.begins(format!("thread0: equal: {first} instructions, "));
+        checked.prints("thread1: equal: 8 instructions, 0 traps");
         // One source alone: the others need not be there.
-        let alone = folder.join("alone");
-        assert_eq!(
-            tracewright(&["encode", &log_file, "-o", &alone, "--thread", "1", "-q"]).status.code(),
-            Some(0)
-        );
-        let checked = tracewright(&["decode", &alone, "--check", &log_file, "--json"]);
-        assert!(stderr(&checked).contains("thread 0 is not in the capture"), "{}", stderr(&checked));
-        assert_eq!(checked.status.code(), Some(1));
-        assert!(stdout(&checked).contains("\"source\":\"thread1\""), "{}", stdout(&checked));
+        run!("encode {log_file} -o {alone} --thread 1 -q").ends(0);
+        let checked = run!("decode {alone} --check {log_file} --json").ends(1);
+        checked.says("thread 0 is not in the capture").prints("\"source\":\"thread1\"");
     }
 }
 
@@ -120,16 +109,13 @@ fn a_difference_is_found_in_its_thread() {
         let (log_file, capture) = (folder.join("x.log"), folder.join("capture"));
         let mut bytes = log(target);
         fs::write(&log_file, &bytes).unwrap();
-        assert_eq!(tracewright(&["encode", &log_file, "-o", &capture, "-q"]).status.code(), Some(0));
+        run!("encode {log_file} -o {capture} -q").ends(0);
         // Another round of the loop, in the open chunk of the second thread.
         let at = HEADER_SIZE + 2 * CHUNK + CHUNK_HEADER + 8;
         bytes[at..at + 4].copy_from_slice(&(OUTCOMES | 0b10000).to_le_bytes());
         fs::write(&log_file, &bytes).unwrap();
-        let checked = tracewright(&["decode", &capture, "--check", &log_file]);
-        assert_eq!(checked.status.code(), Some(1), "{}", stdout(&checked));
-        let said = stdout(&checked);
-        assert!(said.contains("thread0: equal"), "{said}");
-        assert!(said.contains("thread1: the trace and the log part after 8 instructions"), "{said}");
+        let checked = run!("decode {capture} --check {log_file}").ends(1).prints("thread0: equal");
+        checked.prints("thread1: the trace and the log part after 8 instructions");
     }
 }
 
@@ -141,18 +127,11 @@ fn damage_is_said_with_its_place() {
     let chunk = HEADER_SIZE + CHUNK;
     bytes[chunk + CHUNK_HEADER] ^= 2;
     fs::write(&log_file, &bytes).unwrap();
-    for verb in ["info", "stats"] {
-        let output = tracewright(&[verb, &log_file]);
-        assert_eq!(output.status.code(), Some(1), "{verb}");
-        let expected = format!("the checksum of this chunk does not match (at offset {chunk:#x})");
-        assert!(stderr(&output).contains(&expected), "{verb}: {}", stderr(&output));
-    }
-    let output = tracewright(&["encode", &log_file, "-o", &folder.join("capture")]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("thread0: the log is damaged"), "{}", stderr(&output));
+    let wrong = format!("the checksum of this chunk does not match (at offset {chunk:#x})");
+    run!("info {log_file}").ends(1).says(&wrong);
+    run!("stats {log_file}").ends(1).says(&wrong);
+    run!("encode {log_file} -o {}", folder.join("capture")).ends(1).says("thread0: the log is damaged");
     // What is no log any more is refused.
     fs::write(&log_file, &bytes[..100]).unwrap();
-    let output = tracewright(&["info", &log_file]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("ends within its header"), "{}", stderr(&output));
+    run!("info {log_file}").ends(2).says("ends within its header");
 }

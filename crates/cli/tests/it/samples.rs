@@ -1,10 +1,10 @@
 //! The committed samples are what our own emitter and framer write. `BLESS=1 cargo test` rewrites them.
 
-use crate::run::root;
-use crate::support::hello;
+use crate::run::{files, root};
+use crate::support::{hello, write_folder};
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tracewright_core::TraceId;
 use tracewright_etm::packet::{
@@ -14,7 +14,6 @@ use tracewright_etm::packet::{
 use tracewright_etm::{Params, Protocol, Registers};
 use tracewright_frames::{Framer, Options};
 use tracewright_input::Packing;
-use tracewright_input::SnapshotWriter;
 use tracewright_testkit::Scratch;
 use tracewright_testkit::perf::{Form, Recording, who};
 
@@ -188,30 +187,9 @@ fn write_two_cores(dir: &Path) {
     }
     framer.flush(&mut frames);
 
-    let mut writer = SnapshotWriter::create(dir).unwrap();
-    writer.describe("two cores, written by the tracewright emitter, no chip was involved").unwrap();
-    let buffer = writer.buffer("ETB_0", Packing::CoreSight, &frames[..]).unwrap();
-    for (i, (registers, _)) in sources.iter().enumerate() {
-        let ete = registers.protocol == Protocol::Ete;
-        let core = writer.core(&format!("cpu_{i}"), if ete { "ARMv9-A" } else { "Cortex-A53" }, &[]).unwrap();
-        let values: Vec<_> = registers.named().map(|(name, value)| (name, value.into())).collect();
-        let (name, kind) = if ete { (format!("ETE_{i}"), "ETE") } else { (format!("ETM_{i}"), "ETM4") };
-        let source = writer.source(&name, kind, &values).unwrap();
-        writer.connect(source, buffer, Some(core)).unwrap();
-    }
-    writer.finish().unwrap();
-}
-
-fn files(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
-    let mut files: Vec<_> = dir
-        .read_dir()
-        .into_iter()
-        .flatten()
-        .map(|entry| entry.unwrap().path())
-        .map(|path| (path.file_name().unwrap().into(), fs::read(&path).unwrap()))
-        .collect();
-    files.sort();
-    files
+    let description = "two cores, written by the tracewright emitter, no chip was involved";
+    let cores = ["Cortex-A53", "ARMv9-A"].into_iter().zip(sources.iter().map(|(registers, _)| registers));
+    write_folder(dir, description, (Packing::CoreSight, &frames), [], cores);
 }
 
 /// Compares a folder with what a function writes; with BLESS=1, writes it.

@@ -5,18 +5,11 @@ use std::process::Command;
 
 use tracewright_testkit::Scratch;
 
-use crate::run::tracewright;
-
-/// Runs a command that must succeed. Returns what it prints.
-fn printed(arguments: &[&str]) -> String {
-    let output = tracewright(arguments);
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
+use crate::run::run;
 
 /// The verbs that the help lists.
-fn verbs() -> Vec<String> {
-    let help = printed(&["--help"]);
+pub fn verbs() -> Vec<String> {
+    let help = run!("--help").good();
     let list =
         help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
     let names =
@@ -29,7 +22,7 @@ fn verbs() -> Vec<String> {
 #[test]
 fn every_shell_completes_every_verb() {
     for (shell, first) in [("bash", "_tracewright()"), ("zsh", "#compdef tracewright"), ("fish", "# Print")] {
-        let script = printed(&["completions", shell]);
+        let script = run!("completions {shell}").good();
         assert!(script.starts_with(first), "{shell}: {}", script.lines().next().unwrap_or_default());
         for verb in verbs() {
             assert!(script.contains(&verb), "{shell}: {verb}");
@@ -41,7 +34,7 @@ fn every_shell_completes_every_verb() {
 fn bash_completes_verbs_and_options() {
     let place = Scratch::new("shell");
     let script = place.join("tracewright.bash");
-    fs::write(&script, printed(&["completions", "bash"])).unwrap();
+    fs::write(&script, run!("completions bash").good()).unwrap();
     for (words, expected) in [("dec", "decode"), ("profile --forma", "--format"), ("completions f", "fish")] {
         let words: Vec<_> = words.split(' ').collect();
         let (now, before) = (words[words.len() - 1], if words.len() > 1 { words[0] } else { "tracewright" });
@@ -58,8 +51,7 @@ fn bash_completes_verbs_and_options() {
 #[test]
 fn every_verb_has_a_manual_page() {
     let place = Scratch::new("shell");
-    let folder = place.join("");
-    printed(&["man", &folder]);
+    run!("man {}", place.join("")).ends(0);
     let page = |name: &str| fs::read_to_string(place.join(&format!("{name}.1"))).unwrap();
     assert!(page("tracewright").contains("Exit status: 0 good"));
     for verb in verbs() {
@@ -70,9 +62,7 @@ fn every_verb_has_a_manual_page() {
 
 #[test]
 fn manual_pages_need_a_folder() {
-    let output = tracewright(&["man", "/nowhere"]);
-    assert_eq!(output.status.code(), Some(2));
-    let message = String::from_utf8_lossy(&output.stderr);
+    let message = run!("man /nowhere").ends(2).err;
     assert!(message.starts_with("tracewright: /nowhere: cannot write manual pages: "), "{message}");
 }
 

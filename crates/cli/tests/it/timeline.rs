@@ -3,28 +3,22 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
-use crate::run::{TIMED, ends, good, json, recorded, text, value};
+use crate::run::{Ran, TIMED, number, ran, recorded, rows, run, string, text, value};
 use serde_json::Value;
 use tracewright_testkit::{Scratch, has_programs};
 
 /// Writes a timeline and reads it.
-fn timeline(capture: &Path, options: &[&str]) -> Value {
-    json(&[&["timeline", text(capture), "-o", "-"], options].concat())
+fn timeline(capture: &str, options: &str) -> Value {
+    run!("timeline {capture} -o - {options}").ends(0).json()
 }
 
 /// What `stalls` says: the cycles of each function.
-fn cycles(capture: &Path) -> BTreeMap<String, u64> {
-    let json = json(&["stalls", text(capture), "--json"]);
-    let rows = json["functions"].as_array().unwrap().iter();
-    rows.map(|row| (row["function"].as_str().unwrap().to_owned(), row["cycles"].as_u64().unwrap())).collect()
-}
-
-/// A time in nanoseconds.
-fn nanos(value: &Value) -> u64 {
-    (value.as_f64().unwrap() * 1000.0).round() as u64
+fn cycles(capture: &str) -> BTreeMap<String, u64> {
+    let json = run!("stalls {capture} --json").ends(0).json();
+    let functions = rows(&json, "functions").iter();
+    functions.map(|row| (string(row, "function").to_owned(), number(row, "cycles"))).collect()
 }
 
 /// By function: the time that is not of a slice within. Slices must be balanced, and in order.
@@ -32,21 +26,17 @@ fn own(json: &Value) -> (BTreeMap<String, u64>, usize) {
     let mut own: BTreeMap<String, u64> = BTreeMap::new();
     let mut threads: BTreeMap<(u64, u64), (u64, Vec<String>)> = BTreeMap::new();
     let mut slices = 0;
-    for event in json["traceEvents"].as_array().unwrap() {
-        let kind = event["ph"].as_str().unwrap();
-        if kind == "M" {
-            continue;
-        }
-        let thread = (event["pid"].as_u64().unwrap(), event["tid"].as_u64().unwrap());
-        let (last, stack) = threads.entry(thread).or_default();
-        let now = nanos(&event["ts"]);
+    for event in rows(json, "traceEvents").iter().filter(|event| event["ph"] != "M") {
+        let (last, stack) = threads.entry((number(event, "pid"), number(event, "tid"))).or_default();
+        // In nanoseconds.
+        let now = (event["ts"].as_f64().unwrap() * 1000.0).round() as u64;
         if let Some(function) = stack.last() {
             assert!(now >= *last, "{event}");
             *own.entry(function.clone()).or_default() += now - *last;
         }
         *last = now;
-        match kind {
-            "B" => stack.push(event["name"].as_str().unwrap().to_owned()),
+        match string(event, "ph") {
+            "B" => stack.push(string(event, "name").to_owned()),
             "E" => {
                 slices += 1;
                 assert!(stack.pop().is_some(), "{event}");
@@ -64,23 +54,22 @@ fn times_of_functions_are_those_of_stalls() {
     for program in ["hash", "divides"] {
         let capture = recorded(&folder, program, TIMED);
         let expected = cycles(&capture);
-        let chrome = timeline(&capture, &[]);
-        let (own, slices) = own(&chrome);
+        let (own, slices) = own(&timeline(&capture, ""));
         assert!(slices > 20, "{program}: {slices}");
         assert_eq!(own, expected, "{program}");
 
-        let firefox = timeline(&capture, &["--format", "firefox"]);
+        let firefox = timeline(&capture, "--format firefox");
         assert_eq!(firefox["meta"]["preprocessedProfileVersion"], 47);
         let thread = &firefox["threads"][0];
-        let column = |table: &str, column: &str| thread[table][column].as_array().unwrap().clone();
         for table in ["samples", "stackTable", "frameTable", "funcTable"] {
-            let len = thread[table]["length"].as_u64().unwrap() as usize;
+            let len = number(&thread[table], "length") as usize;
             let columns = thread[table].as_object().unwrap().values();
             assert!(columns.filter_map(Value::as_array).all(|column| column.len() == len), "{table}");
         }
-        let (frames, names) = (column("stackTable", "frame"), thread["stringArray"].as_array().unwrap());
+        let (frames, names) = (rows(&thread["stackTable"], "frame"), rows(thread, "stringArray"));
+        let samples = &thread["samples"];
         let mut found: BTreeMap<String, u64> = BTreeMap::new();
-        for (stack, weight) in column("samples", "stack").iter().zip(column("samples", "weight")) {
+        for (stack, weight) in rows(samples, "stack").iter().zip(rows(samples, "weight")) {
             let frame = frames[stack.as_u64().unwrap() as usize].as_u64().unwrap() as usize;
             let name = names[frame].as_str().unwrap().to_owned();
             *found.entry(name).or_default() += (weight.as_f64().unwrap() * 1e6).round() as u64;
@@ -124,15 +113,12 @@ message ThreadDescriptor { optional int32 pid = 1; optional int32 tid = 2; optio
 type Fields = BTreeMap<String, String>;
 
 /// The packets of a trace, as protoc reads them.
-fn packets(folder: &Scratch, trace: &Path) -> Vec<Fields> {
-    let output = Command::new("protoc")
-        .args(["--proto_path", text(folder.path()), "--decode=Trace", "perfetto.proto"])
-        .stdin(fs::File::open(trace).unwrap())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+fn packets(folder: &Scratch, trace: &str) -> Vec<Fields> {
+    let mut protoc = Command::new("protoc");
+    protoc.args(["--proto_path", text(folder.path()), "--decode=Trace", "perfetto.proto"]);
+    let Ran { out, .. } = ran(protoc.stdin(fs::File::open(trace).unwrap())).ends(0);
     let (mut all, mut fields, mut way) = (Vec::new(), Fields::new(), Vec::new());
-    for line in String::from_utf8(output.stdout).unwrap().lines() {
+    for line in out.lines() {
         let line = line.trim_start();
         if let Some(name) = line.strip_suffix(" {") {
             way.push(name.to_owned());
@@ -193,20 +179,18 @@ fn perfetto_packets_are_the_events_of_chrome() {
     }
     let folder = Scratch::new("timeline");
     folder.write("perfetto.proto", SCHEMA.as_bytes());
-    let (hash, two_sources) = (recorded(&folder, "hash", TIMED), Path::new("samples/threads").to_owned());
-    let file = folder.path().join("run.pftrace");
+    let hash = recorded(&folder, "hash", TIMED);
+    let file = folder.join("run.pftrace");
     for (capture, options, names) in [
-        (&hash, &[][..], &["context 1000"][..]),
-        (&hash, &["--mhz", "3000", "--min", "20"], &["context 1000"]),
-        (&two_sources, &[], &["context 1234", "context 1235"]),
+        (hash.as_str(), "", &["context 1000"][..]),
+        (&hash, "--mhz 3000 --min 20", &["context 1000"]),
+        ("samples/threads", "", &["context 1234", "context 1235"]),
     ] {
         let chrome = timeline(capture, options);
-        let arguments = ["timeline", text(capture), "--format", "perfetto", "-o", text(&file)];
-        good(&[&arguments, options].concat());
+        run!("timeline {capture} --format perfetto -o {file} {options}").ends(0);
         let (told, threads) = of_packets(&packets(&folder, &file));
         let mut tracks = BTreeMap::new();
-        let mut expected =
-            chrome["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] != "M");
+        let mut expected = rows(&chrome, "traceEvents").iter().filter(|event| event["ph"] != "M");
         for (name, track, time) in &told {
             let event = expected.next().unwrap();
             assert_eq!(event["ph"], if name.is_some() { "B" } else { "E" }, "{event}");
@@ -230,22 +214,21 @@ fn perfetto_packets_are_the_events_of_chrome() {
 fn limits_are_kept() {
     let folder = Scratch::new("timeline");
     let capture = recorded(&folder, "recursion", TIMED);
-    let (all, slices) = own(&timeline(&capture, &[]));
+    let (all, slices) = own(&timeline(&capture, ""));
     let total: u64 = all.values().sum();
-    let (from, to) = ((total / 3).to_string(), (total / 2).to_string());
-    let (window, _) = own(&timeline(&capture, &["--from-cycle", &from, "--to-cycle", &to]));
+    let options = format!("--from-cycle {} --to-cycle {}", total / 3, total / 2);
+    let (window, _) = own(&timeline(&capture, &options));
     assert_eq!(window.values().sum::<u64>(), total / 2 - total / 3);
-    let (long, fewer) = own(&timeline(&capture, &["--min", "50"]));
+    let (long, fewer) = own(&timeline(&capture, "--min 50"));
     assert!(fewer > 0 && fewer < slices, "{fewer} of {slices}");
     assert_eq!(long.values().sum::<u64>(), total);
-    let file = folder.path().join("few.json");
-    let (_, said) = ends(0, &["timeline", text(&capture), "-o", text(&file), "--most", "10"]);
-    assert!(said.contains("more than 10 slices: what comes after cycles "), "{said}");
-    let few = value(&file);
-    assert_eq!(own(&few).1, 10);
+    let file = folder.join("few.json");
+    let few = run!("timeline {capture} -o {file} --most 10").ends(0);
+    few.says("more than 10 slices: what comes after cycles ");
+    assert_eq!(own(&value(&file)).1, 10);
     // Instructions instead of cycles.
-    let (instructions, _) = own(&timeline(&capture, &["--instructions"]));
-    let summary = json(&["stalls", text(&capture), "--json"]);
+    let (instructions, _) = own(&timeline(&capture, "--instructions"));
+    let summary = run!("stalls {capture} --json").ends(0).json();
     assert_eq!(instructions.values().sum::<u64>(), summary["sources"][0]["instructions"]);
 }
 
@@ -253,39 +236,30 @@ fn limits_are_kept() {
 fn the_firefox_profiler_says_the_same() {
     let test = "the_firefox_profiler_says_the_same";
     let folder = Scratch::new("timeline");
-    let ask = |arguments: &[&str]| {
-        let output =
-            Command::new("profiler-cli").args(arguments).env("HOME", folder.path()).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        (output.status.success(), output.stdout, said)
-    };
     if !has_programs(test, &["profiler-cli"]) {
         return;
     }
-    let capture = recorded(&folder, "divides", TIMED);
-    let file = folder.path().join("divides.json");
-    good(&["timeline", text(&capture), "-o", text(&file), "--format", "firefox"]);
+    let ask = |line: &str| ran(Command::new("profiler-cli").args(line.split(' ')).env("HOME", folder.path()));
+    let (capture, file) = (recorded(&folder, "divides", TIMED), folder.join("divides.json"));
+    run!("timeline {capture} -o {file} --format firefox").ends(0);
     // It gives its daemon half a second to start, which is too little on a busy machine.
     let mut session = 0;
     loop {
-        let (loaded, _, said) = ask(&["load", text(&file), "--session", &format!("s{session}")]);
-        if loaded {
+        let loaded = ask(&format!("load {file} --session s{session}"));
+        if loaded.status == Some(0) {
             break;
         }
-        assert!(said.contains("did not become ready") && session < 5, "{said}");
+        assert!(session < 5);
+        loaded.says("did not become ready");
         std::thread::sleep(std::time::Duration::from_secs(3));
         session += 1;
     }
-    let (good, json, said) = ask(&["thread", "functions", "--json", "--session", &format!("s{session}")]);
-    ask(&["stop", "--all"]);
-    assert!(good, "{said}");
-    let json: Value = serde_json::from_slice(&json).unwrap();
-    let rows = json["functions"].as_array().unwrap().iter();
-    let told: BTreeMap<_, _> = rows
-        .map(|row| {
-            let cycles = (row["selfSamples"].as_f64().unwrap() * 1e6).round() as u64;
-            (row["name"].as_str().unwrap().to_owned(), cycles)
-        })
-        .collect();
-    assert_eq!(told, cycles(&capture));
+    let asked = ask(&format!("thread functions --json --session s{session}"));
+    ask("stop --all");
+    let json = asked.ends(0).json();
+    let told = rows(&json, "functions").iter().map(|row| {
+        let cycles = (row["selfSamples"].as_f64().unwrap() * 1e6).round() as u64;
+        (string(row, "name").to_owned(), cycles)
+    });
+    assert_eq!(told.collect::<BTreeMap<_, _>>(), cycles(&capture));
 }

@@ -12,11 +12,12 @@ use std::num::NonZero;
 use std::path::Path;
 use std::process::Command;
 
+use crate::run::{run, text};
+use crate::support::write_folder;
 use tracewright_etm::packet::{Context, Kind, Packet, PacketBytes, Security, TraceInfo};
 use tracewright_etm::{Architecture, CoreProfile, Params, Protocol, Registers};
 use tracewright_frames::{Framer, Options};
 use tracewright_input as input;
-use tracewright_input::SnapshotWriter;
 use tracewright_testkit::{Rng, Scratch, etm, lister};
 
 const STREAMS: u64 = 600;
@@ -63,10 +64,6 @@ impl Source {
             (_, Architecture::V7) => "Cortex-A15",
             _ => "Cortex-A53",
         }
-    }
-
-    fn registers(&self) -> Vec<(&'static str, u64)> {
-        self.registers.named().map(|(name, value)| (name, value.into())).collect()
     }
 }
 
@@ -116,26 +113,24 @@ impl Packing {
     }
 
     /// What we are told: a snapshot cannot say that there are syncs, so then the file and its sources.
-    fn ours(self, dir: &Path, sources: &[Source]) -> Vec<String> {
+    fn ours(self, dir: &Path, sources: &[Source]) -> String {
         let format = match self {
-            Self::Source | Self::Frames => return vec![dir.to_str().unwrap().into()],
+            Self::Source | Self::Frames => return text(dir).into(),
             Self::Fsync => "fsync",
             Self::Hsync => "hsync",
         };
-        let file = dir.join("buffer_0.bin").to_str().unwrap().to_owned();
-        let mut args = vec![file, "--packing".into(), format.into()];
+        let mut line = format!("{}/buffer_0.bin --packing {format}", text(dir));
         for source in sources {
             let kind = if source.registers.protocol == Protocol::Ete { "ete" } else { "etm4" };
             let registers: String =
-                source.registers().iter().map(|(name, value)| format!(",{name}={value}")).collect();
-            args.extend(["--source".into(), format!("{kind},core={}{registers}", source.core())]);
+                source.registers.named().map(|(name, value)| format!(",{name}={value}")).collect();
+            line += &format!(" --source {kind},core={}{registers}", source.core());
         }
-        args
+        line
     }
 }
 
 fn write_snapshot(dir: &Path, sources: &[Source], packing: Packing, rng: &mut Rng) {
-    let mut writer = SnapshotWriter::create(dir).unwrap();
     let bytes = if packing != Packing::Source {
         let mut framer = packing.framer(rng);
         let mut out = Vec::new();
@@ -154,14 +149,8 @@ fn write_snapshot(dir: &Path, sources: &[Source], packing: Packing, rng: &mut Rn
     };
     let unframed = packing == Packing::Source;
     let format = if unframed { input::Packing::Source } else { input::Packing::CoreSight };
-    let buffer = writer.buffer("ETB_0", format, &bytes[..]).unwrap();
-    for (i, source) in sources.iter().enumerate() {
-        let core = writer.core(&format!("cpu_{i}"), source.core(), &[]).unwrap();
-        let kind = if source.registers.protocol == Protocol::Ete { "ETE" } else { "ETM4" };
-        let etm = writer.source(&format!("ETM_{i}"), kind, &source.registers()).unwrap();
-        writer.connect(etm, buffer, Some(core)).unwrap();
-    }
-    writer.finish().unwrap();
+    let cores = sources.iter().map(|source| (source.core(), &source.registers));
+    write_folder(dir, "made by a test", (format, &bytes), [], cores);
 }
 
 /// A packet line: ID, index, name, and the values in its text, in order. (Without decoding, 1.3.3 shows no bytes; the
@@ -233,47 +222,30 @@ fn opencsd_reads_what_we_write() {
         write_snapshot(scratch.path(), &sources, packing, &mut rng);
 
         let theirs = Command::new("trc_pkt_lister")
-            .args(["-ss_dir", scratch.path().to_str().unwrap(), "-logstdout"])
+            .args(["-ss_dir", text(scratch.path()), "-logstdout"])
             .args(packing.theirs())
             .current_dir(scratch.path())
             .output()
             .unwrap();
-        let ours = Command::new(env!("CARGO_BIN_EXE_tracewright"))
-            .args(["packets", "--style", "opencsd"])
-            .args(packing.ours(scratch.path(), &sources))
-            .output()
-            .unwrap();
-        assert_eq!(ours.status.code(), Some(0), "seed {seed}: {}", String::from_utf8_lossy(&ours.stderr));
+        let ours = run!("packets --style opencsd {}", packing.ours(scratch.path(), &sources)).good();
         let their_text = String::from_utf8_lossy(&theirs.stdout).into_owned();
         let theirs = lines(&their_text);
-        let ours = lines(&String::from_utf8_lossy(&ours.stdout));
+        let ours = lines(&ours);
         for source in &sources {
             let id = if framed { source.registers.trctraceidr as u8 } else { 0 };
             let (mut theirs, mut ours) =
                 (theirs.iter().filter(|line| line.id == id), ours.iter().filter(|line| line.id == id));
             for (i, (packet, _)) in source.packets.iter().enumerate() {
                 let (their_line, our_line) = (theirs.next(), ours.next());
-                let context = || {
-                    format!(
-                        "seed {seed} {packing:?} ID {id:#x} packet {i} {packet:?} of {:?}",
-                        source.registers
-                    )
-                };
+                let what = format!("seed {seed} {packing:?} ID {id:#x} packet {i} {packet:?}");
+                let context = || format!("{what} of {:?}", source.registers);
                 let our_line = our_line.unwrap_or_else(|| panic!("we end early: {}", context()));
                 kinds.insert(packet.kind());
-                assert_eq!(
-                    their_line,
-                    Some(our_line),
-                    "{}\n{}",
-                    context(),
-                    &their_text[..their_text.len().min(1500)]
-                );
+                let shown = &their_text[..their_text.len().min(1500)];
+                assert_eq!(their_line, Some(our_line), "{}\n{shown}", context());
             }
-            assert_eq!(
-                (theirs.next(), ours.next()),
-                (None, None),
-                "seed {seed} ID {id:#x}: more packets than written"
-            );
+            let rest = (theirs.next(), ours.next());
+            assert_eq!(rest, (None, None), "seed {seed} ID {id:#x}: more packets than written");
         }
         streams += count;
         seed += 1;

@@ -1,20 +1,18 @@
 //! Sources that share a buffer: it is parsed once, and each gets what it would get alone.
 
-use std::fs;
 use std::sync::atomic::Ordering;
 
 use tracewright_engine::Syntax;
+use tracewright_testkit::Scratch;
 
 use crate::toy::Toy;
-use crate::verbs::{Scratch, profile, raw, text, trace};
+use crate::verbs::{profile, raw, text, trace};
 
 #[test]
 fn what_sources_share_is_parsed_once() {
-    let scratch = Scratch::new("shared");
-    let path = scratch.0.join("toy.bin");
+    let scratch = Scratch::new("toy");
     let (bytes, blocks) = trace(&[0, 2, 7], 30_000);
-    fs::write(&path, &bytes).unwrap();
-    let capture = raw(&path, &[0, 2, 7]);
+    let capture = raw(&scratch.write("toy.bin", &bytes), &[0, 2, 7]);
     let all = |_: u16| true;
     let params = capture.sources.iter().filter_map(|source| Toy::params(&source.protocol));
     let counters: Vec<_> = params.map(|params| params.parsed.clone()).collect();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tracewright_core::Element;
 use tracewright_engine::{
@@ -12,6 +12,7 @@ use tracewright_engine::{
 };
 use tracewright_flow as flow;
 use tracewright_input::{Capture, ImageFile, MemorySpace, Packing, Protocol, RawSource, SnapshotWriter};
+use tracewright_testkit::Scratch;
 
 use crate::toy::{self, Packet};
 
@@ -22,24 +23,6 @@ const ADDRESS: u64 = 0x1000;
 /// The bytes of the program.
 fn code() -> Vec<u8> {
     CODE.iter().flat_map(|word| word.to_le_bytes()).collect()
-}
-
-/// A folder that goes when it is dropped.
-pub struct Scratch(pub PathBuf);
-
-impl Scratch {
-    /// Makes one.
-    pub fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("tracewright-toy-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 /// A trace of sources that run the program, a packet of each in turn, and how many blocks that makes.
@@ -127,9 +110,8 @@ fn decode<C: Consumer>(
     consumer: &C,
     take: impl FnMut(&C::Output, std::ops::Range<usize>) -> ControlFlow<()> + Send,
 ) -> C::Output {
-    let program = Scratch::new(&format!("code-{jobs}-{:p}", std::ptr::from_ref(capture)));
-    let path = program.0.join("code.bin");
-    fs::write(&path, code()).unwrap();
+    let program = Scratch::new("toy");
+    let path = program.write("code.bin", &code());
     let (image, problems) = capture.image(&[ImageFile { path, at: Some(ADDRESS) }]);
     assert_eq!(problems, []);
     let request = Request {
@@ -221,10 +203,9 @@ fn check(capture: &Capture, id: u16, blocks: u64) {
 
 #[test]
 fn a_toy_by_hand() {
-    let scratch = Scratch::new("raw");
+    let scratch = Scratch::new("toy");
     let (bytes, blocks) = trace(&[3], 60_000);
-    fs::write(scratch.0.join("toy.bin"), bytes).unwrap();
-    check(&raw(&scratch.0.join("toy.bin"), &[3]), 3, blocks);
+    check(&raw(&scratch.write("toy.bin", &bytes), &[3]), 3, blocks);
     let error = |text: &str| text.parse::<RawSource>().unwrap_err();
     assert_eq!(error("toy,id=9"), "id: expected 0 to 7");
     assert_eq!(error("toy,colour=red"), "colour: a toy has only an id");
@@ -234,28 +215,28 @@ fn a_toy_by_hand() {
 #[test]
 fn a_toy_in_a_snapshot() {
     toy::add();
-    let scratch = Scratch::new("snapshot");
+    let scratch = Scratch::new("toy");
     let (bytes, blocks) = trace(&[5], 2_000);
-    let mut writer = SnapshotWriter::create(&scratch.0).unwrap();
+    let mut writer = SnapshotWriter::create(scratch.path()).unwrap();
     let core = writer.core("cpu_0", "Cortex-A53", &[]).unwrap();
     let source = writer.source("TOY_0", "TOY.1", &[("ID", 5)]).unwrap();
     writer.dump(core, ADDRESS, MemorySpace::ANY, &code()[..]).unwrap();
     let buffer = writer.buffer("ETB_0", Packing::Source, &bytes[..]).unwrap();
     writer.connect(source, buffer, Some(core)).unwrap();
     writer.finish().unwrap();
-    check(&Capture::open(&scratch.0).unwrap(), 5, blocks);
+    check(&Capture::open(scratch.path()).unwrap(), 5, blocks);
 }
 
 #[test]
 fn a_toy_in_our_own_folder() {
     toy::add();
-    let scratch = Scratch::new("folder");
+    let scratch = Scratch::new("toy");
     let (bytes, blocks) = trace(&[1], 2_000);
-    fs::write(scratch.0.join("trace.bin"), bytes).unwrap();
+    scratch.write("trace.bin", &bytes);
     let toml = "format = 1\n[[source]]\nprotocol = \"toy\"\nid = 1\n[[buffer]]\nfile = \"trace.bin\"\n";
-    fs::write(scratch.0.join("capture.toml"), toml).unwrap();
-    check(&Capture::open(&scratch.0).unwrap(), 1, blocks);
-    fs::write(scratch.0.join("capture.toml"), toml.replace("id = 1", "id = 8")).unwrap();
-    let problems = Capture::open(&scratch.0).unwrap().problems;
+    let description = scratch.write("capture.toml", toml.as_bytes());
+    check(&Capture::open(scratch.path()).unwrap(), 1, blocks);
+    fs::write(description, toml.replace("id = 1", "id = 8")).unwrap();
+    let problems = Capture::open(scratch.path()).unwrap().problems;
     assert!(problems[0].message.contains("id: expected 0 to 7"), "{problems:?}");
 }

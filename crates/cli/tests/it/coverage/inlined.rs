@@ -50,16 +50,19 @@ fn inlined_code_is_of_the_function_that_the_source_tells() {
     }
     let folder = Scratch::new("inlined");
     for (name, source) in [("shapes.h", HEADER), ("main.cpp", MAIN), ("other.cpp", OTHER)] {
-        fs::write(folder.path().join(name), source).unwrap();
+        folder.write(name, source.as_bytes());
     }
-    let arguments = ["-O2", "-g", "-static", "-o", "app", "main.cpp", "other.cpp"];
-    run("riscv64-linux-gnu-g++", &arguments, folder.path());
-    let capture = recorded(&folder, &folder.join("app"), &[]);
+    other(folder.path(), "riscv64-linux-gnu-g++ -O2 -g -static -o app main.cpp other.cpp");
+    let capture = recorded(&folder, &folder.join("app"), "");
     let there = code_of(&folder.join("app"), folder.path());
-    let ours = json(&[text(&capture)]);
+    let instructions = |is_wanted: &dyn Fn(&str) -> bool| -> u64 {
+        let wanted = there.iter().filter(|((_, file), _)| is_wanted(file));
+        wanted.map(|(_, (all, _))| all.len() as u64).sum()
+    };
+    let ours = json(&capture);
     let mut counted = (0, 0);
     for file in rows(&ours, "files").iter().filter(|file| file["source"] == true) {
-        let path = file["file"].as_str().unwrap();
+        let path = string(file, "file");
         let own = path.rsplit('/').next().unwrap();
         let mut sum = (0, 0);
         for function in rows(file, "functions_list") {
@@ -67,21 +70,17 @@ fn inlined_code_is_of_the_function_that_the_source_tells() {
             sum = (sum.0 + ran, sum.1 + all);
         }
         assert_eq!(sum, part(file, "instructions"), "{path}");
-        let expected: usize =
-            there.iter().filter(|((_, of), _)| of == own).map(|(_, (all, _))| all.len()).sum();
-        assert_eq!(sum.1, expected as u64, "{path}");
+        assert_eq!(sum.1, instructions(&|file| file == own), "{path}");
         counted = (counted.0 + sum.0, counted.1 + sum.1);
     }
     assert_eq!(counted, part(&ours["sources"], "instructions"));
-    let with_lines: usize =
-        there.iter().filter(|((_, file), _)| !file.is_empty()).map(|(_, (all, _))| all.len()).sum();
-    assert!(counted.1 > 100 && counted.1 == with_lines as u64, "{counted:?} {with_lines}");
+    let with_lines = instructions(&|file| !file.is_empty());
+    assert!(counted.1 > 100 && counted.1 == with_lines, "{counted:?} {with_lines}");
     let main = there[&("main".to_owned(), "main.cpp".to_owned())].0.len();
-    let annotated = run::json(&["annotate", text(&capture), "main", "--json"]);
+    let annotated = run!("annotate {capture} main --json").ends(0).json();
     let own = rows(&annotated[0], "instructions").iter().filter(|row| row["inlined"].is_null()).count();
-    let of_main = rows(&ours, "files").iter().flat_map(|file| rows(file, "functions_list"));
-    let of_main: u64 =
-        of_main.filter(|row| row["name"] == "main").map(|row| part(row, "instructions").1).sum();
+    let of_main = functions(&ours).filter(|row| row["name"] == "main");
+    let of_main: u64 = of_main.map(|row| part(row, "instructions").1).sum();
     assert_eq!((own, of_main), (main, main as u64));
 }
 
@@ -100,6 +99,7 @@ int risky(int x) {
 }
 ";
 
+/// The compiler inlines all functions of this.
 const INLINED: &str = "\
 int main(int argc, char **argv) {
     long sum = 0;
@@ -115,20 +115,6 @@ int main(int argc, char **argv) {
 }
 ";
 
-/// Records a program in C++ that the compiler inlined all functions of. Returns the capture.
-fn inlined(folder: &Scratch) -> PathBuf {
-    fs::write(folder.path().join("cxx.cpp"), [SQ, INLINED].concat()).unwrap();
-    run("riscv64-linux-gnu-g++", &["-O2", "-g", "-static", "-o", "app", "cxx.cpp"], folder.path());
-    recorded(folder, &folder.join("app"), &[])
-}
-
-/// Runs a verb that may fail. Returns its status, its output and its messages.
-fn status(arguments: &[&str]) -> (Option<i32>, String, String) {
-    let output = run::tracewright(arguments);
-    let [out, errors] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
-    (output.status.code(), out, errors)
-}
-
 /// Functions are those of the source, for `--function` as for rows: what is inlined is found by name, and nothing else is.
 #[test]
 fn functions_that_are_inlined_are_found_by_name() {
@@ -137,12 +123,10 @@ fn functions_that_are_inlined_are_found_by_name() {
         return;
     }
     let folder = Scratch::new("inlined");
-    let capture = inlined(&folder);
-    let functions = |value: &Value| -> Vec<Value> {
-        let all = rows(value, "files").iter().flat_map(|file| rows(file, "functions_list"));
-        all.cloned().collect()
-    };
-    let all = functions(&json(&[text(&capture), "--file", "cxx.cpp"]));
+    folder.write("cxx.cpp", [SQ, INLINED].concat().as_bytes());
+    other(folder.path(), "riscv64-linux-gnu-g++ -O2 -g -static -o app cxx.cpp");
+    let capture = recorded(&folder, &folder.join("app"), "");
+    let of_file = json(&format!("{capture} --file cxx.cpp"));
     let mut executed = 0;
     for (asked, row) in [
         ("risky", "risky(int)"),
@@ -153,28 +137,24 @@ fn functions_that_are_inlined_are_found_by_name() {
         ("operator()", "operator()"),
         ("main", "main"),
     ] {
-        let part = json(&[text(&capture), "--function", asked]);
-        let expected: Vec<_> = all.iter().filter(|function| function["name"] == row).cloned().collect();
-        assert_eq!(functions(&part), expected, "{asked}");
+        let part = json(&format!("{capture} --function {asked}"));
+        let expected: Vec<_> = functions(&of_file).filter(|function| function["name"] == row).collect();
+        assert_eq!(functions(&part).collect::<Vec<_>>(), expected, "{asked}");
         assert!(expected.len() == 1 && expected[0]["ran"] == true, "{asked}: {expected:?}");
         assert_eq!(rows(&part, "files").len(), 1, "{asked}");
         if !["_Z5riskyi", "risky(int)"].contains(&asked) {
-            executed += part["funnel"]["in_output"].as_u64().unwrap();
+            executed += number(&part["funnel"], "in_output");
         }
     }
-    let of_file = json(&[text(&capture), "--file", "cxx.cpp"]);
     assert_eq!(of_file["funnel"]["in_output"], executed);
 
-    let (code, _, errors) = status(&["coverage", text(&capture), "--function", "mian"]);
-    assert!(code == Some(2) && errors.contains("there is main"), "{code:?} {errors}");
+    run!("coverage {capture} --function mian").ends(2).says("there is main");
     // The copy of its own never ran; of the other there is none.
     for (function, own) in [("risky", "never ran on its own"), ("Sq::Sq", "has no code of its own")] {
-        let (code, _, errors) = status(&["annotate", text(&capture), function]);
-        let expected = format!("{function} {own}: it ran inlined into main;");
-        assert!(code == Some(1) && errors.contains(&expected), "{code:?} {errors}");
+        let inlined = run!("annotate {capture} {function}").ends(1);
+        inlined.says(format!("{function} {own}: it ran inlined into main;"));
     }
-    let (code, _, errors) = status(&["annotate", text(&capture), "mian"]);
-    assert!(code == Some(2) && errors.contains("do you mean main?"), "{code:?} {errors}");
+    run!("annotate {capture} mian").ends(2).says("do you mean main?");
 }
 
 /// A function that is inlined into a function of a header is called as often as that is, by all units together.
@@ -196,17 +176,11 @@ fn calls_of_inlined_functions_are_those_of_all_units() {
         "int a(int); int b(int);\nint main(int count, char** all) { return a(count) + b(count) == 1; }\n";
     for (name, source) in [("h.h", header), ("a.c", &unit("a", 10)), ("b.c", &unit("b", 7)), ("main.c", main)]
     {
-        fs::write(folder.path().join(name), source).unwrap();
+        folder.write(name, source.as_bytes());
     }
-    run(
-        "riscv64-linux-gnu-gcc",
-        &["-O2", "-g", "-static", "-o", "app", "a.c", "b.c", "main.c"],
-        folder.path(),
-    );
-    let capture = recorded(&folder, &folder.join("app"), &[]);
-    let ours = json(&[text(&capture)]);
-    let file =
-        rows(&ours, "files").iter().find(|file| file["file"].as_str().unwrap().ends_with("/h.h")).unwrap();
+    other(folder.path(), "riscv64-linux-gnu-gcc -O2 -g -static -o app a.c b.c main.c");
+    let ours = json(&recorded(&folder, &folder.join("app"), ""));
+    let file = rows(&ours, "files").iter().find(|file| string(file, "file").ends_with("/h.h")).unwrap();
     let calls: Vec<_> =
         rows(file, "functions_list").iter().map(|function| (&function["name"], &function["calls"])).collect();
     assert_eq!(calls, [(&"one".into(), &17.into()), (&"twice".into(), &17.into())]);
@@ -279,34 +253,29 @@ fn calls_of_inlined_functions_are_those_of_gcov() {
     let folder = Scratch::new("inlined");
     let path = folder.path();
     let source = [SQ, CALLS].concat();
-    fs::write(path.join("calls.cpp"), &source).unwrap();
-    run("riscv64-linux-gnu-g++", &["-O0", "--coverage", "-static", "-o", "counting", "calls.cpp"], path);
-    run("qemu-riscv64", &["./counting"], path);
-    let told = run("riscv64-linux-gnu-gcov", &["--json-format", "--stdout", "counting-calls.gcda"], path);
-    let told: Value = serde_json::from_slice(&told.stdout).unwrap();
+    folder.write("calls.cpp", source.as_bytes());
+    other(path, "riscv64-linux-gnu-g++ -O0 --coverage -static -o counting calls.cpp");
+    other(path, "qemu-riscv64 ./counting");
+    let told = other(path, "riscv64-linux-gnu-gcov --json-format --stdout counting-calls.gcda").json();
     let file = rows(&told, "files").iter().find(|file| file["file"] == "calls.cpp").unwrap();
     // GCC says neither what a lambda's operator is of, nor the parameters of functions that no other unit sees.
-    let name = |name: &Value| match name.as_str().unwrap() {
-        lambda if lambda.contains("operator()") => "operator()".to_owned(),
-        name => name.split('(').next().unwrap().to_owned(),
+    let calls = |function: &Value, name: &str, count: &str| match string(function, name) {
+        lambda if lambda.contains("operator()") => ("operator()".to_owned(), number(function, count)),
+        name => (name.split('(').next().unwrap().to_owned(), number(function, count)),
     };
-    let calls = |function: &Value, count: &str| function[count].as_u64().unwrap();
-    let told: BTreeMap<_, _> = rows(file, "functions")
-        .iter()
-        .map(|function| (name(&function["demangled_name"]), calls(function, "execution_count")))
-        .collect();
+    let told = rows(file, "functions").iter();
+    let told: BTreeMap<_, _> =
+        told.map(|function| calls(function, "demangled_name", "execution_count")).collect();
     assert!(told.len() == 14 && told["Sq::Sq"] == 150, "{told:?}");
     let line = source.lines().position(|line| line.contains("auto twice")).unwrap() + 1;
     for level in ["-O1", "-O2"] {
-        run("riscv64-linux-gnu-g++", &[level, "-g", "-static", "-o", "plain", "calls.cpp"], path);
-        let (plain, capture) = (path.join("plain"), path.join(level));
-        good(&["record", "-q", "--protocol", "etrace", "-o", text(&capture), text(&plain)]);
-        let ours = json(&[text(&capture), "--file", "calls.cpp"]);
-        let functions = rows(&rows(&ours, "files")[0], "functions_list");
-        let found: BTreeMap<_, _> =
-            functions.iter().map(|function| (name(&function["name"]), calls(function, "calls"))).collect();
+        other(path, &format!("riscv64-linux-gnu-g++ {level} -g -static -o plain calls.cpp"));
+        let capture = recorded(&folder, &folder.join("plain"), "");
+        let ours = json(&format!("{capture} --file calls.cpp"));
+        let found = rows(&rows(&ours, "files")[0], "functions_list").iter();
+        let found: BTreeMap<_, _> = found.map(|function| calls(function, "name", "calls")).collect();
         assert_eq!(found, told, "{level}");
-        let info = good(&["coverage", text(&capture), "--file", "calls.cpp", "--lcov", "-"]);
+        let info = run!("coverage {capture} --file calls.cpp --lcov -").good();
         for row in ["FNDA:150,Sq::Sq(double)", "FNDA:30,operator()", &format!("FN:{line},operator()")] {
             assert!(info.lines().any(|line| line == row), "{row}: {info}");
         }

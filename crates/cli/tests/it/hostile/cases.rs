@@ -147,7 +147,7 @@ const OF_PARAMETERS: &[&str] = &[
 /// A command line for an input.
 pub fn command(rng: &mut Rng, input: &Input) -> Vec<String> {
     let lines = match input.kind {
-        Kind::Capture | Kind::Raw(_) | Kind::Profile => OF_CAPTURES,
+        Kind::Capture | Kind::Raw | Kind::Profile => OF_CAPTURES,
         Kind::BranchList => OF_LISTS,
         Kind::Log => OF_LOGS,
         Kind::PluginLog => OF_PLUGIN_LOGS,
@@ -160,19 +160,16 @@ pub fn command(rng: &mut Rng, input: &Input) -> Vec<String> {
     let mut args = words(line, &input.path);
     let takes_images = !matches!(args[0].as_str(), "packets" | "stats");
     let mut options = input.options.clone();
-    if let Kind::Raw(more) = input.kind {
-        options.extend(more.iter().map(ToString::to_string));
-    }
     if !takes_images {
         without_images(&mut options);
     }
     args.extend(options);
     // A few bytes of trace can stand for billions of instructions: whoever reads foreign traces sets a limit.
     let decodes = !matches!(args[0].as_str(), "info" | "packets" | "stats");
-    if decodes && matches!(input.kind, Kind::Capture | Kind::Raw(_)) {
+    if decodes && matches!(input.kind, Kind::Capture | Kind::Raw) {
         args.extend(["--max-instructions", "5000000"].map(String::from));
     }
-    if matches!(input.kind, Kind::Capture | Kind::Raw(_) | Kind::Profile) && rng.one_in(3) {
+    if matches!(input.kind, Kind::Capture | Kind::Raw | Kind::Profile) && rng.one_in(3) {
         let filter: &&str = rng.pick(FILTERS);
         args.extend(words(filter, &input.path));
     }
@@ -185,19 +182,10 @@ fn without_images(options: &mut Vec<String>) {
     }
 }
 
-/// A line as a shell would cut it.
+/// The words of a line, with its files.
 fn words(line: &str, path: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    for (number, part) in line.split('\'').enumerate() {
-        match number % 2 {
-            0 => words.extend(part.split_whitespace().map(String::from)),
-            _ => words.push(part.into()),
-        }
-    }
-    for word in &mut words {
-        *word = word.replace("IN", path).replace("OUT", "out/file");
-    }
-    words
+    let words = crate::run::words(line).into_iter();
+    words.map(|word| word.replace("IN", path).replace("OUT", "out/file")).collect()
 }
 
 /// Values that options trip over, beside [`WORDS`].
@@ -244,39 +232,12 @@ const VALUES: &[&str] = &[
 ];
 
 /// Numbers at the ends of what can be said.
-const EXTREMES: &[&str] = &[
-    "0",
-    "1",
-    "-1",
-    "ffffffffffffffff",
-    "0xffffffffffffffff",
-    "18446744073709551615",
-    "0xfffffffffffffffe",
-    "9223372036854775808",
-    "0x80000000",
-    "4294967296",
-    "255",
-];
+const EXTREMES: &str = "0 1 -1 ffffffffffffffff 0xffffffffffffffff 18446744073709551615 0xfffffffffffffffe \
+    9223372036854775808 0x80000000 4294967296 255";
 
 /// Options that are never tried: they write where they say, run other programs, or give a program the host's files.
-const NEVER: &[&str] = &[
-    "--output",
-    "--log",
-    "--listing",
-    "--summary",
-    "--lcov",
-    "--histogram",
-    "--timeline",
-    "--qemu",
-    "--qemu-path",
-    "--qemu-option",
-    "--sysroot",
-    "--follow-forks",
-    "--writable",
-    "--root",
-    "--host-files",
-    "--help",
-];
+const NEVER: &str = "--output --log --listing --summary --lcov --histogram --timeline --qemu --qemu-path \
+    --qemu-option --sysroot --follow-forks --writable --root --host-files --help";
 
 /// Options of a verb, and whether each takes a value, from its help.
 pub fn options(verb: &str, help: &str) -> Vec<(String, String, bool)> {
@@ -289,7 +250,7 @@ pub fn options(verb: &str, help: &str) -> Vec<(String, String, bool)> {
         let name: String =
             line[at..].chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
         let has_value = line[at + name.len()..].starts_with([' ', '[']) && line.contains('<');
-        if name.len() > 2 && !NEVER.contains(&name.as_str()) {
+        if name.len() > 2 && !NEVER.split(' ').any(|never| never == name) {
             found.push((verb.into(), name, has_value));
         }
     }
@@ -303,7 +264,8 @@ pub fn hostile_option(run: u64, options: &[(String, String, bool)]) -> (&str, St
         return (verb, name.clone());
     }
     // Twice, with other inputs.
-    let values = [EXTREMES, EXTREMES, VALUES, WORDS].concat();
+    let extremes: Vec<_> = EXTREMES.split(' ').collect();
+    let values = [&extremes, &extremes, VALUES, WORDS].concat();
     let value = values[(run / options.len() as u64) as usize % values.len()];
     (verb, format!("{name}={value}"))
 }

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use crate::run::{root, stderr, tracewright};
+use crate::damage::SOURCES;
+use crate::run::{elf, files, root, run, words};
 use tracewright_hart::timing::Config;
 use tracewright_testkit::Scratch;
 use tracewright_testkit::perf::{Form, Recording, who};
@@ -14,7 +15,7 @@ pub enum Kind {
     /// A capture: all files of a folder, or one file.
     Capture,
     /// Trace bytes that need `--source` and `--packing`.
-    Raw(&'static [&'static str]),
+    Raw,
     /// A profile that was kept.
     Profile,
     /// A branch list of simpleperf.
@@ -67,12 +68,7 @@ impl Input {
 
     /// All files of a folder.
     fn folder(kind: Kind, folder: &Path) -> Self {
-        let mut files = Vec::new();
-        for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("a file")) {
-            let name = entry.file_name().into_string().expect("a plain name");
-            files.push((name, fs::read(entry.path()).expect("a file that can be read")));
-        }
-        files.sort();
+        let files: Vec<_> = files(folder).into_iter().collect();
         Self { kind, victims: files.len(), files, path: "in".into(), options: Vec::new() }
     }
 
@@ -81,25 +77,14 @@ impl Input {
         self
     }
 
-    fn options(mut self, options: &[&str]) -> Self {
-        self.options.extend(options.iter().map(ToString::to_string));
+    fn options(mut self, options: &str) -> Self {
+        self.options.extend(words(options));
         self
     }
 }
 
-const TWO_CORES: &[&str] = &[
-    "--packing",
-    "coresight",
-    "--source",
-    "etm4,id=0x10,core=Cortex-A53,TRCCONFIGR=0x18d1,TRCIDR0=0x28000ea1,TRCIDR1=0x4100f422",
-    "--source",
-    "ete,id=0x11,TRCCONFIGR=0x1801,TRCIDR0=0x28800ea1,TRCDEVARCH=0x47735a13",
-];
-
-const ETRACE: &[&str] = &[
-    "--source",
-    "etrace,isa=rv64,encapsulation=standard,iaddress_width=64,context_width=32,return_stack_size=5",
-];
+const ETRACE: &str = "--source \
+    etrace,isa=rv64,encapsulation=standard,iaddress_width=64,context_width=32,return_stack_size=5";
 
 /// Logs as others write them, of a few instructions of no program at hand.
 const TEXT_LOGS: [(&str, &str); 4] = [
@@ -138,19 +123,19 @@ const PARAMETERS: &str = "[required]\niaddress_width_p=64\niaddress_lsb_p=1\ncon
 /// Makes all inputs.
 pub fn make() -> Vec<Input> {
     let samples = root().join("samples");
-    let hello = ["--image", "in/hello.elf"];
     let mut inputs = vec![
-        Input::folder(Kind::Capture, &samples.join("hello")).options(&hello),
+        Input::folder(Kind::Capture, &samples.join("hello")).options("--image in/hello.elf"),
         Input::folder(Kind::Capture, &samples.join("two-cores")),
         Input::folder(Kind::Capture, &samples.join("threads")),
         Input::folder(Kind::Capture, &samples.join("etrace")),
         Input::file(Kind::Capture, "perf.data", sample("perf/perf.data"))
             .with("hello.elf", sample("hello/hello.elf"))
-            .options(&["--symfs", "in"]),
-        Input::file(Kind::Raw(TWO_CORES), "trace.bin", sample("two-cores/buffer_0.bin")),
-        Input::file(Kind::Raw(ETRACE), "trace.bin", sample("etrace/trace.bin"))
+            .options("--symfs in"),
+        Input::file(Kind::Raw, "trace.bin", sample("two-cores/buffer_0.bin"))
+            .options(&format!("--packing coresight {SOURCES}")),
+        Input::file(Kind::Raw, "trace.bin", sample("etrace/trace.bin"))
             .with("args.elf", program("args.elf"))
-            .options(&["--image", "in/args.elf"]),
+            .options(&format!("--image in/args.elf {ETRACE}")),
         Input::file(Kind::PluginLog, "plugin.log", sample("retirement.log")),
     ];
     inputs.extend(recorded());
@@ -176,18 +161,19 @@ pub fn make() -> Vec<Input> {
 fn recorded() -> Vec<Input> {
     let scratch = Scratch::new("hostile-corpus");
     let at = |name: &str| scratch.join(name);
-    let args = root().join("programs/bin/args.elf").display().to_string();
-    let traps = root().join("programs/bin/traps.elf").display().to_string();
-    let short = ["record", "-q", "--max-instructions", "2000"];
-    let record = |more: &[&str]| run(&[&short[..], more].concat());
-    record(&["-o", &at("delta"), "--protocol", "etrace", "--timing", "cva6_like", "--delta", &args]);
-    record(&["-o", &at("data"), "--protocol", "etrace", "--option", "data=address,value", &traps]);
-    record(&["--log", &at("own.log"), "--details", "all", &args]);
-    record(&["--log", &at("blocks.log"), &traps]);
-    let hello = root().join("samples/hello").display().to_string();
-    let elf = format!("{hello}/hello.elf");
-    run(&["profile", &at("delta"), "--format", "tracewright", "-o", &at("one.prof")]);
-    run(&["profile", &hello, "--image", &elf, "--format", "branch-list", "-o", &at("hello.bl")]);
+    let (args, traps) = (elf("args"), elf("traps"));
+    let hello = "samples/hello --image samples/hello/hello.elf";
+    let short = "record -q --max-instructions 2000";
+    for line in [
+        format!("{short} -o {} --protocol etrace --timing cva6_like --delta {args}", at("delta")),
+        format!("{short} -o {} --protocol etrace --option data=address,value {traps}", at("data")),
+        format!("{short} --log {} --details all {args}", at("own.log")),
+        format!("{short} --log {} {traps}", at("blocks.log")),
+        format!("profile {} --format tracewright -o {}", at("delta"), at("one.prof")),
+        format!("profile {hello} --format branch-list -o {}", at("hello.bl")),
+    ] {
+        run!("{line}").ends_within(0..=1);
+    }
     let read = |name: &str| fs::read(at(name)).expect("what was recorded");
     let mut recording = Recording::new();
     recording.machine("aarch64").comm(who(1, 0), "hello", false).feature(133, read("hello.bl"));
@@ -199,17 +185,11 @@ fn recorded() -> Vec<Input> {
         Input::file(Kind::Log, "blocks.log", read("blocks.log")).with("program.elf", program("traps.elf")),
         Input::file(Kind::Profile, "one.prof", read("one.prof"))
             .with("args.elf", program("args.elf"))
-            .options(&["--image", "in/args.elf"]),
+            .options("--image in/args.elf"),
     ];
     for (name, bytes) in listed {
         let list = Input::file(Kind::BranchList, name, bytes).with("hello.elf", sample("hello/hello.elf"));
-        inputs.push(list.options(&["--image", "in/hello.elf"]));
+        inputs.push(list.options("--image in/hello.elf"));
     }
     inputs
-}
-
-/// Runs the command on good input.
-fn run(args: &[&str]) {
-    let output = tracewright(args);
-    assert!(matches!(output.status.code(), Some(0 | 1)), "{args:?}: {}", stderr(&output));
 }

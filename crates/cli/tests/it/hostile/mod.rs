@@ -11,13 +11,12 @@ mod process;
 
 use std::fmt::Write as _;
 use std::fs;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
+use crate::run::{run, seeds};
 use corpus::{Input, Kind};
 use process::Worker;
 use tracewright_testkit::Rng;
@@ -32,19 +31,12 @@ const VERBS: [&str; 13] = [
 /// Failures after which nothing more is tried.
 const ENOUGH: usize = 20;
 
-/// The numbers of the runs: a few thousand, unless HOSTILE_RUNS says otherwise.
-fn runs(usual: u64) -> Range<u64> {
-    let Ok(text) = std::env::var("HOSTILE_RUNS") else { return 0..usual };
-    let numbers = text.split_once('-').and_then(|(from, to)| Some(from.parse().ok()?..to.parse().ok()?));
-    numbers.expect("HOSTILE_RUNS is FROM-TO")
-}
-
 /// How many runs ended with each status: 0, 1, 2, other.
 type Tally = [AtomicU64; 4];
 
 /// Does all runs on all cores. `prepare` writes the input of a run and returns its arguments.
 fn all(name: &str, usual: u64, prepare: impl Fn(u64, &mut Rng, &Worker) -> Vec<String> + Sync) -> [u64; 4] {
-    let runs = runs(usual);
+    let runs = seeds("HOSTILE_RUNS", usual);
     let next = AtomicU64::new(runs.start);
     let failures = Mutex::new(Vec::new());
     let tally = Tally::default();
@@ -149,8 +141,7 @@ fn hostile_arguments() {
     let options: Vec<_> = VERBS
         .iter()
         .flat_map(|verb| {
-            let help = Command::new(env!("CARGO_BIN_EXE_tracewright")).args(["help", verb]).output().unwrap();
-            let options = cases::options(verb, &String::from_utf8(help.stdout).unwrap());
+            let options = cases::options(verb, &run!("help {verb}").out);
             assert!(options.len() > 3, "{verb}: {options:?}");
             options
         })

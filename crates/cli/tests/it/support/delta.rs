@@ -1,7 +1,6 @@
 //! Captures with delta trace, and what is in them.
 
-use crate::run::value;
-pub use crate::run::{stderr, tracewright};
+use crate::run::{ETRACE, elf, run, value};
 use serde_json::Value;
 use tracewright_delta::{Decoder, Item};
 use tracewright_etrace::packet::{Packet, Trap};
@@ -9,21 +8,12 @@ use tracewright_etrace::stream::{Content, Message, Parser};
 use tracewright_input::{Capture, Protocol};
 use tracewright_testkit::Scratch;
 
-pub fn number(value: &Value, name: &str) -> u64 {
-    value[name].as_u64().unwrap_or_else(|| panic!("{name}: {value}"))
-}
-
 /// Records a sample program, or the one with this path, into the folder `run`; what it came to.
-pub fn record(place: &Scratch, program: &str, more: &[&str]) -> Value {
+pub fn record(place: &Scratch, program: &str, more: &str) -> Value {
     let (dir, summary) = (place.join("run"), place.join("summary.json"));
-    let sample = format!("programs/bin/{program}.elf");
-    let program = if program.contains('/') { program } else { &sample };
-    let mut arguments = vec!["record", "-q", "--protocol", "etrace", "-o", &dir, "--summary", &summary];
-    arguments.extend(more);
-    arguments.push(program);
-    let output = tracewright(&arguments);
+    let ran = run!("{ETRACE} {dir} --summary {summary} {more} {}", elf(program));
     // Programs end with a status of their own.
-    assert_ne!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));
+    assert_ne!(ran.status, Some(2), "{program} {more}: {}", ran.err);
     value(summary)
 }
 
@@ -60,23 +50,4 @@ pub fn starts(dir: &str) -> Vec<(u64, u64)> {
     parser.feed(&std::fs::read(&capture.buffers[0].path).unwrap(), &mut take);
     parser.finish(&mut take);
     starts
-}
-
-/// What a listing says of instructions that retired.
-pub struct Listed {
-    pub cycles: Vec<u64>,
-    pub addresses: Vec<u64>,
-}
-
-pub fn listed(path: &str) -> Listed {
-    let text = std::fs::read_to_string(path).unwrap();
-    let mut listed = Listed { cycles: Vec::new(), addresses: Vec::new() };
-    // Traps are in it, too.
-    for line in text.lines().filter(|line| !line.contains("  -- ")) {
-        let mut words = line.split_whitespace();
-        let mut word = || words.next().unwrap_or_else(|| panic!("{line}"));
-        listed.cycles.push(word().parse().unwrap_or_else(|_| panic!("{line}")));
-        listed.addresses.push(u64::from_str_radix(word(), 16).unwrap());
-    }
-    listed
 }

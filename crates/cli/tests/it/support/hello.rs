@@ -3,14 +3,13 @@
 use std::fs;
 use std::path::Path;
 
+use super::{framed, write_folder};
 use tracewright_core::{
-    Block, Class, Context, Element, Ended, Exception, Flow, Isa, Role, Security, TraceId, TraceOn,
+    Block, Class, Context, Element, Ended, Exception, Flow, Isa, Role, Security, TraceOn,
 };
 use tracewright_etm::Registers;
 use tracewright_etm::encode::{Encoder, Options};
-use tracewright_frames::Framer;
-use tracewright_input::SnapshotWriter;
-use tracewright_input::{MemorySpace, Packing};
+use tracewright_input::Packing;
 
 #[path = "../../../../image/tests/it/support/mod.rs"]
 mod elf;
@@ -117,26 +116,14 @@ pub fn frames() -> (Registers, Vec<u8>) {
     for element in executed() {
         encoder.element(&element, &mut trace).unwrap_or_else(|error| panic!("{element:?}: {error}"));
     }
-    let mut framer = Framer::new(tracewright_frames::Options::default());
-    let mut frames = Vec::new();
-    framer.push(TraceId::new(0x10).unwrap(), &trace, &mut frames).unwrap();
-    framer.flush(&mut frames);
-    (registers, frames)
+    (registers, framed(0x10, &trace))
 }
 
 pub fn write(dir: &Path) {
     let (registers, frames) = frames();
-    let code = code();
-    let mut writer = SnapshotWriter::create(dir).unwrap();
-    writer.describe("a small program, written by the tracewright encoder, no chip was involved").unwrap();
-    let buffer = writer.buffer("ETB_0", Packing::CoreSight, &frames[..]).unwrap();
-    let core = writer.core("cpu_0", "Cortex-A53", &[]).unwrap();
-    writer.dump(core, MAIN, MemorySpace::ANY, &code[..]).unwrap();
-    let values: Vec<_> = registers.named().map(|(name, value)| (name, value.into())).collect();
-    let source = writer.source("ETM_0", "ETM4", &values).unwrap();
-    writer.connect(source, buffer, Some(core)).unwrap();
-    writer.finish().unwrap();
-
+    let description = "a small program, written by the tracewright encoder, no chip was involved";
+    let (frames, sources) = ((Packing::CoreSight, &frames[..]), [("Cortex-A53", &registers)]);
+    write_folder(dir, description, frames, [(MAIN, &code()[..])], sources);
     fs::write(dir.join("hello.elf"), file()).unwrap();
 }
 

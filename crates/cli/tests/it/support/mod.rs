@@ -4,20 +4,18 @@ pub mod delta;
 pub mod hello;
 pub mod hostile_elf;
 pub mod opencsd;
-pub mod recorded;
-
 pub mod processes;
+pub mod recorded;
 
 use std::num::NonZero;
 use std::path::Path;
-use std::process::{Command, Output};
 
+use crate::run::{Ran, run, text};
 use tracewright_core::TraceId;
 use tracewright_etm::encode::Encoder;
 use tracewright_etm::{Protocol, Registers};
 use tracewright_frames::{Framer, Options};
-use tracewright_input::SnapshotWriter;
-use tracewright_input::{MemorySpace, Packing};
+use tracewright_input::{MemorySpace, Packing, SnapshotWriter};
 use tracewright_testkit::program::{Executor, Happenings, Program};
 use tracewright_testkit::{Reader, Rng, Run};
 
@@ -72,26 +70,50 @@ pub fn frames(sources: &[Source], rng: &mut Rng) -> Vec<u8> {
     frames
 }
 
-/// Writes a snapshot folder. Its trace is in `buffer_0.bin`.
+/// One source's bytes in frames.
+pub fn framed(id: u8, bytes: &[u8]) -> Vec<u8> {
+    let mut framer = Framer::new(Options::default());
+    let mut frames = Vec::new();
+    framer.push(TraceId::new(id).unwrap(), bytes, &mut frames).unwrap();
+    framer.flush(&mut frames);
+    frames
+}
+
+/// Writes a snapshot folder of a program that ran. Its trace is in `buffer_0.bin`.
 pub fn write_snapshot(dir: &Path, program: &Program, sources: &[Source], format: Packing, trace: &[u8]) {
+    let memory = program.segments.iter().map(|segment| (segment.address, &segment.bytes[..]));
+    let sources = sources.iter().map(|Source { registers, .. }| {
+        (if registers.protocol == Protocol::Ete { "ARM-AA64" } else { "Cortex-A53" }, registers)
+    });
+    write_folder(dir, "made by a test", (format, trace), memory, sources);
+}
+
+/// Writes a snapshot folder: trace, memory, and each source with the kind of its core.
+pub fn write_folder<'a>(
+    dir: &Path,
+    description: &str,
+    (format, trace): (Packing, &[u8]),
+    memory: impl IntoIterator<Item = (u64, &'a [u8])>,
+    sources: impl IntoIterator<Item = (&'a str, &'a Registers)>,
+) {
     let mut writer = SnapshotWriter::create(dir).unwrap();
+    writer.describe(description).unwrap();
     let buffer = writer.buffer("ETB_0", format, trace).unwrap();
-    for (i, Source { registers, .. }) in sources.iter().enumerate() {
-        let ete = registers.protocol == Protocol::Ete;
-        let (core, kind) = if ete { ("ARM-AA64", "ETE") } else { ("Cortex-A53", "ETM4") };
+    let mut memory = memory.into_iter();
+    for (i, (core, registers)) in sources.into_iter().enumerate() {
+        let kind = if registers.protocol == Protocol::Ete { "ETE" } else { "ETM4" };
         let core = writer.core(&format!("cpu_{i}"), core, &[]).unwrap();
-        for segment in program.segments.iter().filter(|_| i == 0) {
-            writer.dump(core, segment.address, MemorySpace::ANY, &segment.bytes[..]).unwrap();
+        for (address, bytes) in memory.by_ref() {
+            writer.dump(core, address, MemorySpace::ANY, bytes).unwrap();
         }
         let values: Vec<_> = registers.named().map(|(name, value)| (name, value.into())).collect();
-        let source = writer.source(&format!("ETM_{i}"), kind, &values).unwrap();
+        let source = writer.source(&format!("{}_{i}", &kind[..3]), kind, &values).unwrap();
         writer.connect(source, buffer, Some(core)).unwrap();
     }
     writer.finish().unwrap();
 }
 
 /// Runs `tracewright decode`.
-pub fn decode(capture: &Path, options: &[&str], jobs: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tracewright"));
-    command.arg("decode").arg(capture).args(options).args(["--jobs", jobs]).output().unwrap()
+pub fn decode(capture: &Path, options: &str, jobs: u32) -> Ran {
+    run!("decode --jobs {jobs} {} {options}", text(capture))
 }

@@ -3,12 +3,12 @@
 use std::fs;
 use std::num::NonZero;
 use std::path::PathBuf;
-use std::process::Command;
 
-use tracewright_core::{Block, Context, Element, Isa, Security, TraceId, TraceOn};
+use super::framed;
+use crate::run::{number, run, string, text, values};
+use tracewright_core::{Block, Context, Element, Isa, Security, TraceOn};
 use tracewright_etm::encode::{Encoder, Options};
 use tracewright_etm::{Protocol, Registers};
-use tracewright_frames::{Framer, Options as FrameOptions};
 use tracewright_testkit::perf::{Form, Recording, Who, who};
 use tracewright_testkit::program::{Executor, Happenings, Program, generate_computing};
 use tracewright_testkit::{Rng, Scratch};
@@ -118,11 +118,7 @@ impl Made {
             }
         }
         if self.framed {
-            let mut framer = Framer::new(FrameOptions::default());
-            let mut frames = Vec::new();
-            framer.push(TraceId::new(0x10).unwrap(), &bytes, &mut frames).unwrap();
-            framer.flush(&mut frames);
-            bytes = frames;
+            bytes = framed(0x10, &bytes);
         }
         let flags = if self.framed { 0 } else { 0x100 };
         self.recording.aux(who, self.trace.len() as u64, bytes.len() as u64, flags);
@@ -158,18 +154,13 @@ impl Made {
     /// Writes the recording, decodes it, and compares.
     pub fn check(mut self, scratch: &Scratch) {
         let path = self.write(scratch);
-        for jobs in ["1", "3"] {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_tracewright"));
-            command.args(["decode", "--json", "--jobs", jobs]).arg(&path);
-            let output = command.arg("--symfs").arg(scratch.path().join("root")).output().unwrap();
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        for jobs in [1, 3] {
+            let decoded =
+                run!("decode --json --jobs {jobs} {} --symfs {}", text(&path), scratch.join("root"));
             let mut told = Vec::new();
-            for line in String::from_utf8(output.stdout).unwrap().lines() {
-                let object: serde_json::Value = serde_json::from_str(line).unwrap();
-                if object["kind"] == "block" {
-                    let number = |key: &str| object[key].as_str().unwrap().to_owned();
-                    told.push((number("start"), number("end"), object["count"].as_u64().unwrap()));
-                }
+            for object in values(&decoded.good()).filter(|object| object["kind"] == "block") {
+                let address = |key: &str| string(&object, key).to_owned();
+                told.push((address("start"), address("end"), number(&object, "count")));
             }
             let ran = self.ran.iter();
             let ran: Vec<_> = ran
@@ -191,6 +182,14 @@ pub fn programs(rng: &mut Rng) -> [Program; 2] {
     };
     assert_ne!(one.segments[0].bytes, other.segments[0].bytes);
     [one, other]
+}
+
+/// A recording, and two programs that are installed for it.
+pub fn started(seed: u64, protocol: Protocol, scratch: &Scratch) -> (Made, [Program; 2], Rng) {
+    let mut rng = Rng::new(seed);
+    let programs = programs(&mut rng);
+    install(scratch, &programs);
+    (Made::new(protocol), programs, rng)
 }
 
 /// Puts the programs where a copy of the machine's files is, as what is mapped of them: just bytes.

@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use crate::run::{Ran, command, run, text};
 use tracewright_core::{Block, Element, Ended};
 use tracewright_hart::{HartSink, Trap};
 use tracewright_qemu::read::Log;
@@ -26,12 +27,11 @@ pub struct Recorded {
 /// Records a program, with these options besides.
 pub fn record(program: &Program<'_>, options: &[&str]) -> Recorded {
     let folder = Scratch::new("recorded");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tracewright"));
+    let mut command = command("record --qemu -q");
     // Cargo builds it with the command; an older one may be elsewhere.
     let plugin = Path::new(env!("CARGO_BIN_EXE_tracewright")).with_file_name("deps/libtracewright_qemu.so");
     command.env("TRACEWRIGHT_QEMU_PLUGIN", plugin);
-    command.args(["record", "--qemu", "-q"]).args(options);
-    command.arg("-o").arg(folder.path().join("capture")).arg("--log").arg(folder.path().join("log"));
+    command.args(options).args(["-o", &folder.join("capture"), "--log", &folder.join("log")]);
     if let Some(root) = program.root {
         command.arg("--sysroot").arg(root);
     }
@@ -68,20 +68,14 @@ impl Recorded {
     }
 
     fn check(&self) -> Result<(), String> {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tracewright"));
-        command.arg("decode").arg(self.capture()).arg("--check").arg(self.log());
-        let output = command.output().unwrap();
-        let text = String::from_utf8_lossy(&output.stdout);
-        let said = String::from_utf8_lossy(&output.stderr);
+        let Ran { status, out: text, err: said, .. } =
+            run!("decode {} --check {}", text(&self.capture()), text(&self.log()));
         let threads = Log::open(&self.log()).map_err(|error| error.to_string())?.threads().count();
         let equal = text.lines().filter(|line| line.contains("equal: ")).count();
-        if output.status.success() && equal == threads {
+        if status == Some(0) && equal == threads {
             return Ok(());
         }
-        Err(format!(
-            "decode --check: {}, {equal} of {threads} threads are equal\n{text}{said}",
-            output.status
-        ))
+        Err(format!("decode --check: {status:?}, {equal} of {threads} threads are equal\n{text}{said}"))
     }
 
     /// Compares with `trc_pkt_lister`, if it is here.
