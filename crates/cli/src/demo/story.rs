@@ -4,7 +4,7 @@ use tracewright_engine::Tally;
 
 use serde_json::json;
 
-use super::Ran;
+use super::run::Ran;
 use super::{NAME, SHOWN};
 use crate::record::grouped;
 use tracewright::check::Checked;
