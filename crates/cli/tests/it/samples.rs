@@ -1,7 +1,7 @@
 //! The committed samples are what our own emitter and framer write. `BLESS=1 cargo test` rewrites them.
 
 use crate::run::{files, root};
-use crate::support::{hello, write_folder};
+use crate::support::{framed, hello, write_folder};
 
 use std::fs;
 use std::path::Path;
@@ -212,14 +212,25 @@ fn two_cores_is_what_the_emitter_writes() {
     check("two-cores", write_two_cores);
 }
 
+fn write_hello(dir: &Path) {
+    let (registers, trace) = hello::trace();
+    let description = "a small program, written by the tracewright encoder, no chip was involved";
+    let frames = framed(0x10, &trace);
+    let sources = [("Cortex-A53", &registers)];
+    let memory = [(hello::MAIN, &hello::code()[..])];
+    write_folder(dir, description, (Packing::CoreSight, &frames), memory, sources);
+    fs::write(dir.join("hello.elf"), hello::file()).unwrap();
+}
+
 #[test]
 fn hello_is_what_the_encoder_writes() {
-    check("hello", hello::write);
+    check("hello", write_hello);
 }
 
 /// The same program as `hello`, as perf records it. Its file is not here: `--symfs` says where it is.
 fn write_perf(dir: &Path) {
-    let (registers, frames) = hello::frames();
+    let (registers, trace) = hello::trace();
+    let frames = framed(0x10, &trace);
     let mut recording = Recording::new();
     let words = registers.named().take(6).map(|(_, value)| u64::from(value));
     let unit = [0x4040_4040_4040_4040, 0, 7].into_iter().chain(words).chain([0xcc]).collect();

@@ -1,15 +1,10 @@
 //! The sample `hello`: a program that adds up squares, its trace, its memory, and an ELF file with its symbols.
 
-use std::fs;
-use std::path::Path;
-
-use super::{framed, write_folder};
 use tracewright_core::{
     Block, Class, Context, Element, Ended, Exception, Flow, Isa, Role, Security, TraceOn,
 };
 use tracewright_etm::Registers;
 use tracewright_etm::encode::{Encoder, Options};
-use tracewright_input::Packing;
 
 #[path = "../../../../image/tests/it/support/mod.rs"]
 mod elf;
@@ -100,8 +95,8 @@ pub fn executed() -> Vec<Element> {
     elements
 }
 
-/// The trace unit, and its trace in frames.
-pub fn frames() -> (Registers, Vec<u8>) {
+/// The trace unit, and its trace.
+pub fn trace() -> (Registers, Vec<u8>) {
     let registers = Registers {
         // Cycle counts, context IDs, timestamps.
         trcconfigr: 1 | 1 << 4 | 1 << 6 | 1 << 11,
@@ -116,15 +111,7 @@ pub fn frames() -> (Registers, Vec<u8>) {
     for element in executed() {
         encoder.element(&element, &mut trace).unwrap_or_else(|error| panic!("{element:?}: {error}"));
     }
-    (registers, framed(0x10, &trace))
-}
-
-pub fn write(dir: &Path) {
-    let (registers, frames) = frames();
-    let description = "a small program, written by the tracewright encoder, no chip was involved";
-    let (frames, sources) = ((Packing::CoreSight, &frames[..]), [("Cortex-A53", &registers)]);
-    write_folder(dir, description, frames, [(MAIN, &code()[..])], sources);
-    fs::write(dir.join("hello.elf"), file()).unwrap();
+    (registers, trace)
 }
 
 /// What is in memory.
