@@ -63,7 +63,7 @@ pub struct Damage {
 pub enum Reason {
     /// The file does not begin like a profile.
     NoProfile,
-    /// The version is newer than [`VERSION`](VERSION).
+    /// The version is newer than [`VERSION`].
     Version(u64),
     /// The file ends too early.
     Ends,
@@ -85,7 +85,7 @@ pub enum Reason {
     Binary,
     /// Entries are not sorted.
     Unsorted,
-    /// Counts add up to more than [`LARGEST_SUM`](LARGEST_SUM).
+    /// Counts add up to more than [`LARGEST_SUM`].
     TooMuch,
 }
 
