@@ -240,7 +240,7 @@ impl fmt::Display for Problem {
             Self::NoFrames { syncs: false, .. } => f.write_str("holds no data of any source"),
             Self::NoFrames { syncs: true, bytes } => write!(
                 f,
-                "no frame sync in {bytes} bytes: are these memory-aligned frames (--packing coresight)?"
+                "no frame sync in {bytes} bytes: are these memory-aligned frames (packing coresight)?"
             ),
             Self::Unsynchronised { source, what, bytes } => {
                 let plural = if *bytes == 1 { "" } else { "s" };
@@ -265,16 +265,16 @@ impl fmt::Display for Problem {
                 let mib = limits.memory >> 20;
                 match limit {
                     Limit::Instructions => {
-                        write!(f, "stopped after {} instructions (--max-instructions)", limits.instructions)
+                        write!(f, "stopped after {} instructions, the limit", limits.instructions)
                     }
                     Limit::Memory => write!(
                         f,
-                        "stopped: what the trace tells takes more than {mib} MiB (--max-memory allows more)"
+                        "stopped: what the trace tells takes more than {mib} MiB, the limit"
                     ),
                     Limit::Waiting => write!(
                         f,
-                        "stopped: text of several sources waits to be sorted, and takes more than {mib} MiB; --id shows \
-                         one source without waiting"
+                        "stopped: text of several sources waits to be sorted, and takes more than {mib} MiB; one \
+                         source alone does not wait"
                     ),
                     Limit::Output => f.write_str("stopped: its output is not wanted any more"),
                 }?;

@@ -122,6 +122,41 @@ pub trait Decoder<'i>: Send + Sync {
     fn finish(&mut self, offset: u64, sink: &mut impl ElementSink);
 }
 
+/// Methods of [`Decoder`] that `$own`, or the decoder `$inner` in it, has under the same names.
+macro_rules! same_methods {
+    ($own:ty, $inner:ty) => {
+        fn snapshot(&self) -> Self::Snapshot {
+            <$own>::snapshot(self)
+        }
+
+        fn graph_mut(&mut self) -> &mut Graph<'i> {
+            <$own>::graph_mut(self)
+        }
+
+        fn space(&self) -> MemorySpace {
+            <$inner>::space(self)
+        }
+
+        fn last_offset(&self) -> Option<u64> {
+            <$inner>::last_offset(self)
+        }
+
+        #[inline]
+        fn gap_start(&self) -> Option<u64> {
+            <$inner>::gap_start(self)
+        }
+
+        fn interrupt(&mut self, offset: u64, sink: &mut impl ElementSink) {
+            <$own>::interrupt(self, offset, sink);
+        }
+
+        fn finish(&mut self, offset: u64, sink: &mut impl ElementSink) {
+            <$own>::finish(self, offset, sink);
+        }
+    };
+}
+pub(crate) use same_methods;
+
 static REGISTERED: RwLock<Vec<&'static dyn Plug>> = RwLock::new(Vec::new());
 
 /// Registers a protocol. All captures can have it from then on, and everything here reads it.

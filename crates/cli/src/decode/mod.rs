@@ -31,7 +31,7 @@ use crate::clocks;
 use crate::etrace::is_etrace;
 use crate::images;
 use crate::line::Line;
-use crate::output::{Error, Form, Outcome, Output, report};
+use crate::output::{Error, Form, Outcome, Output, report, report_problem};
 use crate::packets::report_unread;
 use crate::progress;
 
@@ -326,11 +326,11 @@ impl BufferDecode<'_> {
             errors
                 .iter()
                 .filter(|_| is_new)
-                .for_each(|problem| report(&format!("{}: {problem}", buffer.name)));
+                .for_each(|problem| report_problem(buffer, problem));
             return is_new.into();
         }
         for problem in remarks.iter().chain(&errors) {
-            report(&format!("{}: {problem}", buffer.name));
+            report_problem(buffer, problem);
         }
         report_unread(trace.capture(), buffer, decoded.unread.iter().copied());
         if self.no_image {

@@ -8,7 +8,8 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use tracewright_core::text::Printable;
-use tracewright_input::{Problem, Subject};
+use tracewright_engine::{self as engine, Limit};
+use tracewright_input::{Buffer, Problem, Subject};
 
 pub use self::escape::Form;
 pub use self::file::{FileError, Output, report_unwritten, write};
@@ -124,6 +125,18 @@ pub enum Needs {
     Trace,
     /// Everything.
     All,
+}
+
+/// Reports a problem of a buffer, with the option that may help.
+pub fn report_problem(buffer: &Buffer, problem: &engine::Problem) {
+    let option = match problem {
+        engine::Problem::Stopped(_, Limit::Instructions, _) => " (--max-instructions)",
+        engine::Problem::Stopped(_, Limit::Memory, _) => " (--max-memory)",
+        engine::Problem::Stopped(_, Limit::Waiting, _) => " (--id)",
+        engine::Problem::NoFrames { syncs: true, .. } => " (--packing)",
+        _ => "",
+    };
+    report(&format!("{}: {problem}{option}", buffer.name));
 }
 
 /// Reports a capture's problems; says whether any was an error.

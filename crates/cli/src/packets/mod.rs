@@ -14,7 +14,7 @@ use tracewright_input::{Buffer, Capture};
 
 use crate::args::{CaptureArgs, SelectArgs};
 use crate::etrace::is_etrace;
-use crate::output::{Error, Form, Outcome, Output, report};
+use crate::output::{Error, Form, Outcome, Output, report, report_problem};
 use crate::progress;
 
 /// Show every packet of a capture.
@@ -115,7 +115,7 @@ fn print(opts: &Opts, mut printer: impl Printer) -> Result<Outcome, Error> {
         print.end_fillers();
         print.failed?;
         for problem in &read.problems {
-            report(&format!("{}: {problem}", buffer.name));
+            report_problem(buffer, problem);
         }
         errors += print.errors + read.problems.len() as u64;
         let ids = buffer.sources.iter().filter_map(|&source| capture.sources[source].number());

@@ -9,7 +9,7 @@ use tracewright_engine::{Counted, Counts, Distances, Kind, Role};
 use tracewright_input::{Buffer, Capture, Protocol, Source};
 
 use crate::args::{CaptureArgs, SelectArgs};
-use crate::output::{Error, Form, Outcome, Output, report};
+use crate::output::{Error, Form, Outcome, Output, report, report_problem};
 use crate::packets::report_unread;
 use crate::{progress, retirement};
 
@@ -52,7 +52,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     for buffer in trace.buffers()? {
         let counted = progress::on(&trace, buffer).count_packets(buffer)?;
         for problem in &counted.problems {
-            report(&format!("{}: {problem}", buffer.name));
+            report_problem(buffer, problem);
         }
         let mut wanted = buffer.sources.clone();
         wanted.retain(|&source| {

@@ -12,7 +12,7 @@ use tracewright_input as input;
 
 use crate::line::Line;
 use crate::problem::CannotDecode;
-use crate::protocol::{Decoder, Options, Protocol};
+use crate::protocol::{Decoder, Options, Protocol, same_methods};
 use crate::sink::Mode;
 use crate::stream::Feed;
 use crate::syntax::{Kind, PacketSink, Role, Syntax};
@@ -210,33 +210,14 @@ impl Protocol for Etm {
 impl<'i> Decoder<'i> for decode::Decoder<'i> {
     type Snapshot = Snapshot;
 
-    fn snapshot(&self) -> Snapshot {
-        self.snapshot()
-    }
+    same_methods!(decode::Decoder<'i>, decode::Decoder<'i>);
 
     fn image(&self) -> &'i Image {
         self.walker().graph().image()
     }
 
-    fn graph_mut(&mut self) -> &mut Graph<'i> {
-        self.graph_mut()
-    }
-
-    fn space(&self) -> MemorySpace {
-        self.space()
-    }
-
     fn oldest(&self) -> Option<u64> {
         self.oldest()
-    }
-
-    fn last_offset(&self) -> Option<u64> {
-        self.last_offset()
-    }
-
-    #[inline]
-    fn gap_start(&self) -> Option<u64> {
-        self.gap_start()
     }
 
     fn overflowed(&self) -> bool {
@@ -245,14 +226,6 @@ impl<'i> Decoder<'i> for decode::Decoder<'i> {
 
     fn resume(&mut self, offset: u64, moment: Moment) {
         self.resume(offset, moment);
-    }
-
-    fn interrupt(&mut self, offset: u64, sink: &mut impl ElementSink) {
-        self.interrupt(offset, sink);
-    }
-
-    fn finish(&mut self, offset: u64, sink: &mut impl ElementSink) {
-        self.finish(offset, sink);
     }
 }
 

@@ -15,7 +15,7 @@ use tracewright_isa::riscv::cause;
 
 use crate::line::Line;
 use crate::problem::CannotDecode;
-use crate::protocol::{Decoder, Options, Protocol};
+use crate::protocol::{Decoder, Options, Protocol, same_methods};
 use crate::sink::Mode;
 use crate::stream::Feed;
 use crate::syntax::{Kind, PacketSink, Syntax};
@@ -226,37 +226,10 @@ impl Protocol for Etrace {
 impl<'i> Decoder<'i> for Paired<'i> {
     type Snapshot = PairedSnapshot;
 
-    fn snapshot(&self) -> PairedSnapshot {
-        self.snapshot()
-    }
+    same_methods!(Paired<'i>, decode::Decoder<'i>);
 
     fn image(&self) -> &'i Image {
         self.runner().graph().image()
-    }
-
-    fn graph_mut(&mut self) -> &mut Graph<'i> {
-        self.graph_mut()
-    }
-
-    fn space(&self) -> MemorySpace {
-        decode::Decoder::space(self)
-    }
-
-    fn last_offset(&self) -> Option<u64> {
-        decode::Decoder::last_offset(self)
-    }
-
-    #[inline]
-    fn gap_start(&self) -> Option<u64> {
-        decode::Decoder::gap_start(self)
-    }
-
-    fn interrupt(&mut self, offset: u64, sink: &mut impl ElementSink) {
-        self.interrupt(offset, sink);
-    }
-
-    fn finish(&mut self, offset: u64, sink: &mut impl ElementSink) {
-        self.finish(offset, sink);
     }
 }
 
