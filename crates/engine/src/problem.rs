@@ -267,10 +267,9 @@ impl fmt::Display for Problem {
                     Limit::Instructions => {
                         write!(f, "stopped after {} instructions, the limit", limits.instructions)
                     }
-                    Limit::Memory => write!(
-                        f,
-                        "stopped: what the trace tells takes more than {mib} MiB, the limit"
-                    ),
+                    Limit::Memory => {
+                        write!(f, "stopped: what the trace tells takes more than {mib} MiB, the limit")
+                    }
                     Limit::Waiting => write!(
                         f,
                         "stopped: text of several sources waits to be sorted, and takes more than {mib} MiB; one \

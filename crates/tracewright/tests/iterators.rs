@@ -46,7 +46,7 @@ fn an_iterator_that_is_dropped_ends_decoding() {
 fn what_is_not_there_is_an_error() {
     let trace = Trace::open(sample("hello")).unwrap();
     let error = trace.clone().source(0x55).profile().unwrap_err();
-    assert_eq!(error.to_string(), "no source has trace ID 0x55");
+    assert_eq!(error.to_string(), "no source has trace ID 0x55; there are 0x10");
     assert!(trace.buffer("none").elements().finish().is_err());
     assert!(Trace::open(sample("nothing")).is_err());
 }

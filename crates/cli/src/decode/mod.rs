@@ -323,10 +323,7 @@ impl BufferDecode<'_> {
             // What was decoded before did not need as much memory.
             let is_new = |problem: &&Problem| matches!(problem, Problem::Stopped(_, limit, _) if *limit != Limit::Instructions);
             let is_new = errors.iter().any(is_new);
-            errors
-                .iter()
-                .filter(|_| is_new)
-                .for_each(|problem| report_problem(buffer, problem));
+            errors.iter().filter(|_| is_new).for_each(|problem| report_problem(buffer, problem));
             return is_new.into();
         }
         for problem in remarks.iter().chain(&errors) {

@@ -9,7 +9,7 @@ use tracewright_engine::{Counted, Counts, Distances, Kind, Role};
 use tracewright_input::{Buffer, Capture, Protocol, Source};
 
 use crate::args::{CaptureArgs, SelectArgs};
-use crate::output::{Error, Form, Outcome, Output, report, report_problem};
+use crate::output::{Error, Form, Outcome, Output, report_problem};
 use crate::packets::report_unread;
 use crate::{progress, retirement};
 

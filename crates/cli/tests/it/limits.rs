@@ -79,7 +79,8 @@ fn what_is_told_completely_is_no_lower_bound() {
 fn every_verb_stops_after_so_many_instructions() {
     let place = Scratch::new("limits");
     let (run, kept) = (recorded(&place, "sort", "--timing tiny --delta"), place.join("kept"));
-    let said = "stopped after 1003 instructions, the limit: all that follows is left out (--max-instructions)";
+    let said =
+        "stopped after 1003 instructions, the limit: all that follows is left out (--max-instructions)";
     let limit = "--max-instructions 1003";
     for verb in VERBS {
         let verb = verb.replace("RUN", &run).replace("OUT", &kept).replace("FUNCTION", "main");
@@ -207,7 +208,9 @@ fn a_few_bytes_that_tell_of_billions_of_instructions_can_be_limited() {
     ] {
         let verb = verb.replace("KEPT", &place.join("kept"));
         let limited = run!("{verb} {trace} {SOURCE} {image} --max-instructions 100000").ends(1);
-        limited.says("stopped after 100000 instructions, the limit: all that follows is left out (--max-instructions)");
+        limited.says(
+            "stopped after 100000 instructions, the limit: all that follows is left out (--max-instructions)",
+        );
     }
 }
 
@@ -259,7 +262,8 @@ fn tables_of_hostile_traces_are_limited() {
     };
     let source = "etrace,isa=rv64,encapsulation=standard,source_bits=1,type_bits=1,notime=0";
     let other = source.replacen("etrace,", "etrace,id=1,", 1);
-    let said = "what the trace tells takes more than 64 MiB, the limit: all that follows is left out (--max-memory)";
+    let said =
+        "what the trace tells takes more than 64 MiB, the limit: all that follows is left out (--max-memory)";
     let one = format!("stalls {} --source {source} {} --max-memory 64", made.trace, made.image);
     write(1, 500);
     partial(&one, said);
