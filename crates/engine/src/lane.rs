@@ -19,7 +19,7 @@ pub struct Lane<'a> {
     pub bytes: Vec<u8>,
     /// Number of bytes, also if their packets are routed.
     pub len: usize,
-    /// Their packets, if they were parsed for all lanes that share them; at the end of the stream, those that end it.
+    /// Their packets, if they were parsed for all lanes that share them; at the end of the stream, the packets that end it.
     pub routed: Option<Packets>,
     /// Stream position of the first byte of this window.
     pub start: u64,

@@ -28,7 +28,7 @@ pub enum Error {
     WrongProgram(Vec<Doubt>),
     /// Threads cannot be started.
     Threads {
-        /// How many were asked for.
+        /// Number of threads.
         jobs: usize,
         /// Why not.
         message: String,

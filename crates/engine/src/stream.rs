@@ -199,7 +199,7 @@ pub trait Stream<'a>: Send + Sync {
     fn split(&self, lane: &Lane<'_>, least: usize) -> Vec<usize>;
     /// Returns the memory space of the current code.
     fn space(&self) -> MemorySpace;
-    /// Returns the earliest stream position that may still be asked for.
+    /// Returns the earliest stream position whose place may still be needed.
     fn oldest(&self) -> u64;
     /// Returns the stream position of the last packet.
     fn last_offset(&self) -> Option<u64>;

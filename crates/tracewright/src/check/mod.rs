@@ -184,7 +184,7 @@ impl<'a> Checker<'a> {
 }
 
 impl Checked {
-    /// Returns whether trace and log are equal as far as was asked for.
+    /// Returns whether trace and log are equal. With `prefix`, one may end before the other.
     pub fn is_equal(&self) -> bool {
         self.parted.is_none() && self.log_error.is_none()
     }

@@ -110,7 +110,7 @@ impl<W: Write> Delta<W> {
         self.out.port.as_ref().map_or(0, |port| port.waited())
     }
 
-    /// Cycles of the block to come.
+    /// Sets the cycles of the block to come.
     #[inline]
     pub fn cycles(&mut self, cycles: &[u64]) {
         self.cycles.clear();
