@@ -66,7 +66,7 @@ impl Write for TraceFile {
 pub struct Gather<W> {
     /// Bytes that were not written yet.
     pub bytes: Vec<u8>,
-    /// Number of bytes written.
+    /// Number of bytes passed on so far, also after an error.
     pub written: u64,
     /// Why not everything could be written.
     pub failed: io::Result<()>,
