@@ -184,7 +184,7 @@ impl<'a> Checker<'a> {
 }
 
 impl Checked {
-    /// Returns whether trace and log are equal. With `prefix`, one may end before the other.
+    /// Returns whether no difference was found, and the log could be read.
     pub fn is_equal(&self) -> bool {
         self.parted.is_none() && self.log_error.is_none()
     }
