@@ -19,12 +19,12 @@ impl Range {
     }
 }
 
-/// Limits of what is decoded of each source.
+/// Limits of decoding a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Instructions.
+    /// Instructions of each source.
     pub instructions: u64,
-    /// Bytes of the tables that grow with the trace.
+    /// Bytes of the tables that grow with the trace, of all sources together.
     pub memory: usize,
 }
 

@@ -281,7 +281,7 @@ impl Trace {
         self
     }
 
-    /// Limits what is decoded of each source.
+    /// Limits what is decoded of each buffer.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.selection.limits = limits;
