@@ -1,4 +1,4 @@
-//! Encoding what a retirement log, or encoder inputs, tell. Logs of a hart go through [`record::read`](crate::record::read).
+//! Encodes retirement logs and encoder inputs. Logs of a hart are encoded by [`record::read`](crate::record::read).
 
 use std::io::Read;
 use std::path::Path;
@@ -23,7 +23,7 @@ use crate::retirement::{command, open, source_name, symbols};
 use crate::sink::{NoTrace, TraceSink};
 use crate::{CaptureOptions, Error, Pair, Remark, StopFlag};
 
-/// Next part of a thread's log. [`run`](Self::run) gives it to a sink.
+/// Next part of a thread's log. [`run`](Self::run) passes it to a sink.
 pub struct ThreadInput<'a> {
     part: Part<'a>,
     /// Counts of what is executed.
@@ -35,16 +35,16 @@ pub struct ThreadInput<'a> {
 /// A part of a thread's log.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "chunks come while QEMU runs"))]
 pub(crate) enum Part<'a> {
-    /// All of it. What came of that goes to the last.
+    /// The whole log. The last field receives the result.
     Log(&'a mut Log, u32, &'a mut Result<Option<Off>, read::Error>),
-    /// A chunk. What is wrong with it goes to the last.
+    /// A chunk. The last field receives what is wrong with it.
     Chunk(&'a mut Thread, &'a [u8], &'a Definitions, &'a mut Result<(), Damage>),
-    /// The end.
+    /// The end of the log.
     End(&'a mut Thread, &'a Definitions),
 }
 
 impl ThreadInput<'_> {
-    /// Gives what is executed to `sink`. Has to be called once.
+    /// Passes what was executed to `sink`. Must be called exactly once.
     pub fn run<S: TraceSink>(&mut self, sink: &mut S) {
         match self.control.take() {
             None => self.part.give(&mut Pair(&mut *self.tally, sink)),
@@ -83,16 +83,16 @@ pub struct Tally {
     is_arm: bool,
 }
 
-/// ETMv4's number of the exception that a system call is.
+/// ETMv4's exception number of a system call.
 const ARM_CALL: u64 = 2;
 
 impl Tally {
-    /// Returns one that has counted nothing, for a program of this processor.
+    /// Returns an empty tally for a program of this processor.
     pub fn new(target: Target) -> Self {
         Self { is_arm: target != Target::Riscv64, ..Self::default() }
     }
 
-    /// Adds another.
+    /// Adds another tally.
     pub fn add(&mut self, other: &Self) {
         self.blocks += other.blocks;
         self.calls += other.calls;
@@ -126,23 +126,23 @@ impl HartSink for Tally {
 /// A thread of a process while it is traced.
 pub(crate) struct Traces {
     control: Option<Controlled<NoTrace>>,
-    /// What it executed.
+    /// Counts of what it executed.
     pub tally: Tally,
 }
 
 impl Traces {
-    /// Begins with a thread, of which `plan` says what is traced.
+    /// Starts a thread, of which `control` says what is traced.
     pub fn new(index: u32, target: Target, control: Option<(&ControlRequest, &Plan)>) -> Self {
         let control = control.map(|(asked, plan)| asked.controlled(plan, NoTrace).with_thread(index.into()));
         Self { control, tally: Tally::new(target) }
     }
 
-    /// Makes input of what comes next of the thread.
+    /// Returns the next part of the thread as input.
     pub fn input<'a>(&'a mut self, part: Part<'a>) -> ThreadInput<'a> {
         ThreadInput { part, tally: &mut self.tally, control: &mut self.control }
     }
 
-    /// Returns what of it is traced, if not all.
+    /// Returns how much of it is traced, if not everything is.
     pub fn qualified(&self) -> Option<Qualified> {
         self.control.as_ref().map(Qualified::of)
     }
@@ -159,7 +159,7 @@ pub struct Encoded {
     pub encoded: u64,
     /// Totals of the trace.
     pub traced: Traced,
-    /// Whether the log, or what it tells of a thread, is damaged.
+    /// Whether the log, or its part for a thread, is damaged.
     pub is_damaged: bool,
 }
 
@@ -170,15 +170,15 @@ pub struct EncodedThread {
     pub index: u32,
     /// Instructions that it executed.
     pub instructions: u64,
-    /// Why its recording ended; `None` inside if the log was cut before, `None` if it is damaged.
+    /// Why its recording ended: `Some(None)` if the log was cut off before, `None` if the log is damaged.
     pub off: Option<Option<Off>>,
 }
 
-/// Makes a capture of a retirement log: of all threads, or of one.
+/// Encodes all threads of a retirement log, or one, into a capture.
 ///
 /// # Errors
-/// If the log cannot be read or has no such thread, if the options do not fit it, or the capture cannot be written. A log that is damaged
-/// later is remarked, and what came before is encoded.
+/// Fails if the log cannot be read or has no such thread, if the options do not fit it, or if the capture cannot be written. Damage
+/// later in the log is reported as a remark, and everything before it is encoded.
 pub fn retirement_log(
     path: &Path,
     thread: Option<u32>,
@@ -242,18 +242,18 @@ pub(crate) fn isa(target: Target) -> Isa {
 /// Result of encoding encoder inputs.
 #[derive(Debug)]
 pub struct EncodedInput {
-    /// Instructions; of inputs that tell blocks, their half-words.
+    /// Instructions; for inputs that have blocks, their half-words.
     pub instructions: u64,
     /// Totals of the trace.
     pub traced: Traced,
-    /// What is wrong with the inputs. What comes after it is not encoded.
+    /// What is wrong with the inputs. Everything after that is not encoded.
     pub error: Option<String>,
 }
 
-/// Makes an E-Trace capture of encoder inputs, which go to the encoder as they are.
+/// Encodes encoder inputs into an E-Trace capture. They go to the encoder as they are.
 ///
 /// # Errors
-/// If the inputs cannot be read, if the options do not fit them, or the capture cannot be written.
+/// Fails if the inputs cannot be read, if the options do not fit them, or if the capture cannot be written.
 pub fn encoder_input(
     path: &Path,
     isa: Isa,
@@ -269,7 +269,7 @@ pub fn encoder_input(
     let mut settings = Settings::new(isa);
     settings.itype_width = itype_width;
     if !has_column(text, b"sijump_0") {
-        // Nobody says which jumps are inferable: they are told, so a reader must not infer them.
+        // The inputs do not say which jumps are inferable: all are reported, so a reader must not infer them.
         settings.source.config.options.sijump = false;
         let is_asked = |option: &String| matches!(&option[..], "sijump=on" | "sijump=true" | "sijump=1");
         if capture.options.iter().any(is_asked) {
@@ -286,14 +286,14 @@ pub fn encoder_input(
     for entry in reader {
         match entry {
             Ok(entry) => {
-                // Of a block it is not known how many instructions it has: its half-words are counted.
+                // The number of instructions of a block is not known: its half-words are counted.
                 instructions += match retirement {
                     Retirement::Instruction => u64::from(entry.iretire > 0),
                     Retirement::Block => entry.iretire.into(),
                 };
                 tracer.entry(&entry);
             }
-            // What follows would not follow.
+            // Later inputs would not continue this one.
             Err(found) => {
                 error = Some(found.to_string());
                 break;
@@ -308,13 +308,13 @@ pub fn encoder_input(
     Ok(EncodedInput { instructions, traced, error })
 }
 
-/// What encoder inputs leave to be found out.
+/// Properties of encoder inputs that must be inferred.
 struct InputForm {
     retirement: Retirement,
     itype_width: ITypeWidth,
 }
 
-/// `iretire` counts instructions, unless a line has more than one. A type that only three bits have tells how many they are.
+/// Infers the form: `iretire` counts instructions, unless a line has more than one; the types that occur show how wide they are.
 fn form(text: &[u8]) -> InputForm {
     let mut form = InputForm { retirement: Retirement::Instruction, itype_width: ITypeWidth::Four };
     let Ok(reader) = Reader::new(text, Retirement::Instruction) else { return form };
@@ -330,7 +330,7 @@ fn form(text: &[u8]) -> InputForm {
     form
 }
 
-/// Returns whether a file begins as encoder inputs do.
+/// Returns whether a file begins like encoder inputs.
 pub fn is_encoder_input(path: &Path) -> Result<bool, Error> {
     let on = |error| Error::read(path, error);
     let mut start = Vec::new();
@@ -338,7 +338,7 @@ pub fn is_encoder_input(path: &Path) -> Result<bool, Error> {
     Ok(has_column(&start, b"itype_0") && has_column(&start, b"iaddr_0"))
 }
 
-/// Whether the first line has this name.
+/// Returns whether the first line has a column of this name.
 fn has_column(text: &[u8], name: &[u8]) -> bool {
     let header = text.split(|&byte| byte == b'\n').next().unwrap_or_default();
     header.split(|&byte| byte == b',').any(|column| column.trim_ascii() == name)

@@ -1,4 +1,4 @@
-//! Why a capture cannot be made.
+//! Errors of making a capture.
 
 use std::error;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use tracewright_core::Isa;
 use tracewright_input::Problem;
 
-/// An error that keeps a capture from being made, or from being whole.
+/// Why a capture cannot be made, or is incomplete.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
@@ -18,7 +18,7 @@ pub enum Error {
     Write {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Why not.
         error: io::Error,
         /// Whether the capture was closed, so that what was recorded before can be read.
         kept: bool,
@@ -37,10 +37,10 @@ pub enum Error {
     UnknownOption {
         /// Its name.
         name: String,
-        /// The protocol, as people call it.
+        /// The protocol's name in messages.
         protocol: &'static str,
     },
-    /// A condition that makes no sense, or not for this program.
+    /// A condition that is malformed, or does not fit the program.
     Condition {
         /// Which condition.
         of: Condition,
@@ -49,42 +49,42 @@ pub enum Error {
         /// The condition's text, and a line below it that marks the place.
         marked: String,
     },
-    /// An event that makes no sense, and why.
+    /// An event that is malformed, and why.
     Event(EventAt, String),
-    /// A format of delta trace that makes no sense, or not for this run.
+    /// A format of delta trace that is malformed, or does not fit the run.
     Delta {
         /// The format as given; empty for the default.
         format: String,
         /// What is wrong with it.
         problem: String,
     },
-    /// A port is asked for, and data trace: a port takes instruction trace only.
+    /// Both a port and data trace are requested, but a port takes instruction trace only.
     PortWithData,
-    /// Something that a protocol does not have.
+    /// A feature that a protocol does not have.
     Unsupported {
-        /// What does not have it.
+        /// The protocol, or `tracewright` itself.
         by: &'static str,
-        /// What it is.
+        /// The feature.
         what: &'static str,
     },
-    /// A protocol that nobody has registered.
+    /// A protocol that is not registered.
     UnknownProtocol(String),
     /// A protocol that cannot trace such programs.
     WrongProtocol {
-        /// The protocol that is asked for.
+        /// The protocol that was requested.
         asked: &'static str,
         /// The instruction set that the program begins in.
         isa: Isa,
         /// A protocol that can.
         instead: &'static str,
     },
-    /// Programs for Linux run on Linux only.
+    /// A Linux program is to run on a host other than Linux.
     LinuxOnly,
     /// QEMU or its plugin cannot be used.
     Qemu(String),
     /// No thread ran: there is nothing to trace.
     NothingRan,
-    /// An encoder that cannot be set up so.
+    /// An encoder that cannot be set up with these options.
     Encoder(String),
 }
 
@@ -92,35 +92,35 @@ pub enum Error {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum LogProblem {
-    /// A log of no kind that is known.
+    /// The kind of log is not known.
     Unknown,
     /// The log is damaged, or not what its first bytes say.
     Damaged(Box<dyn error::Error + Send + Sync>),
-    /// The log has no such thread; it has these, and perhaps more.
+    /// The log does not have this thread; it has at least these.
     NoThread(u32, Vec<u32>),
-    /// The log has no thread at all.
+    /// The log has no threads.
     Empty,
     /// The log does not tell threads apart.
     NoThreads,
-    /// The log is of another processor than what is asked for.
+    /// The log is not of a RISC-V processor, which the request needs.
     NotRiscv {
-        /// What is for RISC-V.
+        /// Feature that needs RISC-V.
         what: &'static str,
         /// The log's processor.
         target: &'static str,
     },
-    /// The log tells only addresses, and no program is given.
+    /// The log has only addresses, and no program is given.
     OnlyAddresses,
-    /// The log does not tell cycles.
+    /// The log has no cycles.
     NoCycles,
 }
 
 /// A condition of trace control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
-    /// What is traced.
+    /// The condition for what is traced.
     When,
-    /// What stops tracing.
+    /// The condition that stops tracing.
     Trigger,
 }
 
@@ -240,7 +240,7 @@ impl fmt::Display for LogProblem {
     }
 }
 
-/// Returns an error that says the same: [`io::Error`] cannot be cloned.
+/// Returns a copy of an error: [`io::Error`] cannot be cloned.
 pub(crate) fn same(error: &io::Error) -> io::Error {
     match error.raw_os_error() {
         Some(code) => io::Error::from_raw_os_error(code),

@@ -1,11 +1,11 @@
-//! Make captures: run a program, encode what it executes, write the folder.
+//! Makes captures: runs a program, encodes what it executes, and writes the folder.
 //!
-//! What was executed comes from a program that runs on the hart ([`record::run`]), from a program under QEMU ([`qemu::Recorder`]), or from a
-//! log ([`record::read`], [`encode`]). [`CaptureOptions`] say what is made of it: the folder, the protocol and its encoder's options, trace
-//! control, a port, a ring, delta trace. Nothing here prints: what should be known of a capture comes back as [`Remark`]s, what goes wrong as
-//! an [`Error`], and how far it is as calls of a closure.
+//! The execution comes from a program on the hart ([`record::run`]), from a program under QEMU ([`qemu::Recorder`]), or from a log
+//! ([`record::read`], [`encode`]). [`CaptureOptions`] describe the capture: the folder, the protocol and its encoder's options, trace
+//! control, a port, a ring, delta trace. Nothing here prints. Remarks about a capture come back as [`Remark`]s and failures as an
+//! [`Error`]; progress is reported to a closure.
 //!
-//! A [protocol](protocol::Protocol) that others bring is [registered](Protocols::register), and works wherever captures are made.
+//! [`Protocols::register`] adds a [protocol](protocol::Protocol) of your own, which then works wherever captures are made.
 //!
 //! ```no_run
 //! use std::path::Path;
@@ -28,7 +28,7 @@
 //! # }
 //! ```
 
-/// Gives types a [`Debug`](std::fmt::Debug) that tells only their name: what is in them would fill pages.
+/// Implements [`Debug`](std::fmt::Debug) with only the name of the type, since the contents would fill pages.
 macro_rules! opaque {
     ($(($($of:tt)*) $type:ty: $name:literal),*) => {$(
         impl $($of)* std::fmt::Debug for $type {

@@ -1,4 +1,4 @@
-//! Logs of executions, those of others and ours, into a sink.
+//! Reads logs of executions, tracewright's and other tools', into a sink.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -16,10 +16,10 @@ use crate::error::LogProblem;
 use crate::stop::{StopFlag, UntilStopped};
 use crate::{Error, retirement};
 
-/// What is wrong with a log: where it is read to its end, what ended it.
+/// Why a log could not be read to its end.
 pub type LogError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A log that was opened, of a kind that is known.
+/// An open log of a known kind.
 pub struct Log {
     path: PathBuf,
     input: Input,
@@ -28,14 +28,14 @@ pub struct Log {
 enum Input {
     Own(Box<own::Reader<BufReader<UntilStopped<File>>>>),
     Other(Kind, BufReader<UntilStopped<File>>),
-    /// One thread of it.
+    /// A retirement log, and the thread to read.
     Retirement(Box<read::Log>, u32),
 }
 
 impl Log {
-    /// Opens a log and finds out what it is. Reading fails once `stop` is set.
+    /// Opens a log and detects its kind. Reading fails once `stop` is set.
     pub fn open(path: &Path, stop: &StopFlag) -> Result<Self, Error> {
-        // It may be a pipe: another program writes it.
+        // It may be a pipe that another program writes to.
         let file =
             UntilStopped(File::open(path).map_err(|error| Error::read(path, error))?, StopFlag::clone(stop));
         let mut input = BufReader::with_capacity(1 << 20, file);
@@ -66,7 +66,7 @@ impl Log {
         }
     }
 
-    /// Its threads, if it tells them apart; then one is read at a time.
+    /// Returns its threads, if it tells them apart. Only one of them is read.
     pub fn threads(&self) -> Option<Vec<u32>> {
         match &self.input {
             Input::Retirement(log, _) => Some(log.threads().collect()),
@@ -74,7 +74,7 @@ impl Log {
         }
     }
 
-    /// Reads this thread, and not the first.
+    /// Selects the thread to read, instead of the first.
     pub fn set_thread(&mut self, index: u32) -> Result<(), Error> {
         let problem = match &mut self.input {
             Input::Retirement(log, thread) if log.threads().any(|known| known == index) => {
@@ -99,7 +99,7 @@ impl Log {
         }
     }
 
-    /// Fails if it is of an Arm processor.
+    /// Fails if the log is of an Arm processor. `what` names the feature that needs RISC-V.
     pub fn check_riscv(&self, what: &'static str) -> Result<(), Error> {
         match &self.input {
             Input::Retirement(log, _) if log.header().target != Target::Riscv64 => {
@@ -110,7 +110,7 @@ impl Log {
         }
     }
 
-    /// Returns how wide registers are, if the log says so.
+    /// Returns the width of registers, if the log has it.
     pub fn xlen(&self) -> Option<Xlen> {
         match &self.input {
             Input::Own(reader) => Some(reader.header().xlen),
@@ -119,7 +119,7 @@ impl Log {
         }
     }
 
-    /// Fails if the log tells only addresses, and there is no program to tell the rest.
+    /// Fails if the log has only addresses and there is no program.
     pub fn check_program(&self, has_program: bool) -> Result<(), Error> {
         if self.kind() != Kind::Qemu || has_program {
             return Ok(());
@@ -127,8 +127,8 @@ impl Log {
         Err(Error::log(&self.path, LogProblem::OnlyAddresses))
     }
 
-    /// Gives all of it to a sink; says what was wrong with it. `xlen` counts where it does not say so itself; `image` is the
-    /// program, which QEMU's log leaves to us.
+    /// Passes the whole log to a sink. Returns the sink, and why reading ended early, if it did. `xlen` is used if the log does not
+    /// have it; `image` is the program, whose code QEMU's log lacks.
     pub fn read<S: HartSink>(self, xlen: Xlen, image: &Image, mut sink: S) -> (S, Option<LogError>) {
         let (kind, input) = match self.input {
             Input::Own(mut reader) => {
@@ -155,7 +155,7 @@ impl Log {
     }
 }
 
-/// Returns the instruction at an address of the program.
+/// Returns the bits of the instruction at an address of the program.
 pub fn bits(image: &Image, pc: u64) -> Option<u32> {
     let mut bytes = [0; 4];
     let got = image.read_into(pc, MemorySpace::ANY, &mut bytes);

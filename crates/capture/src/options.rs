@@ -1,8 +1,8 @@
-//! Encoder options by name: `NAME=VALUE`, of whichever encoder.
+//! Encoder options by name (`NAME=VALUE`), for every encoder.
 
 use crate::Error;
 
-/// Returns names and values, each name once.
+/// Splits options into names and values. Fails if a name occurs twice.
 pub fn pairs(given: &[String]) -> Result<Vec<(&str, &str)>, Error> {
     let mut pairs: Vec<(&str, &str)> = Vec::new();
     for pair in given {
@@ -17,7 +17,7 @@ pub fn pairs(given: &[String]) -> Result<Vec<(&str, &str)>, Error> {
     Ok(pairs)
 }
 
-/// Returns whether a word says on or off.
+/// Parses a word for on or off.
 pub fn flag(text: &str) -> Option<bool> {
     match text {
         "true" | "on" | "yes" | "1" => Some(true),

@@ -1,66 +1,66 @@
-//! The trace port, for all encoders: what is asked for, and what is found out.
+//! The trace port, for all encoders: requests and reports.
 //!
-//! How large the buffer must be is found from the trace that loses nothing. Where a smaller buffer is asked for, what comes through it is
-//! another trace (packets are lost, or later), so a second encoder makes the whole one beside it ([`Sizing`]).
+//! [`Sizing`] computes the smallest buffer from the lossless trace. If a smaller buffer is requested, the trace that comes through it
+//! differs (packets are lost or delayed), so a second encoder makes the lossless trace beside it.
 
 use tracewright_core::port::{Backlog, Port, Rate, Stats, WhenFull};
 
 use crate::Remark;
 
-/// The port that is asked for.
+/// The requested port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortRequest {
-    /// Bits a cycle.
+    /// Bits per cycle.
     pub rate: Rate,
-    /// The port with its buffer, if the buffer is limited. Otherwise it is as large as it has to be.
+    /// The port with its buffer, if the buffer is limited. Otherwise the buffer is as large as needed.
     pub limited: Option<Port>,
 }
 
 impl PortRequest {
-    /// Returns a remark if the buffer is too small to begin anew after a loss, for which an encoder needs `needs` bits.
+    /// Returns a remark if the buffer is too small for an encoder to resume after a loss, which takes `needs` bits.
     pub fn remark(&self, needs: u64) -> Option<Remark> {
         let Port { bits, when_full, .. } = self.limited?;
         (bits < needs && when_full == WhenFull::Drop).then_some(Remark::SmallBuffer { bits, needs })
     }
 }
 
-/// What is lost at a port: what ran from one instruction that a reader still knows of to the one where it begins anew.
+/// Losses at a port. A loss lasts from the last instruction that a reader knows of to the one where tracing resumes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gaps {
-    /// How often packets were lost.
+    /// Number of losses.
     pub losses: u64,
-    /// Instructions that ran and are not in the trace for that.
+    /// Instructions that are not in the trace because of losses.
     pub instructions: u64,
-    /// Packets that the whole trace has for them.
+    /// Packets that the lossless trace has for them.
     pub packets: u64,
     /// Their bits.
     pub bits: u64,
-    /// Instructions that had run where the last loss began, if it goes on.
+    /// Instructions that had run where the last loss began, if it is still going on.
     since: Option<u64>,
 }
 
 impl Gaps {
-    /// Packets are lost. Instructions that a reader knows of.
+    /// Begins a loss, after `told` instructions that a reader knows of.
     pub fn begin(&mut self, told: u64) {
         self.losses += 1;
         self.since = Some(told);
     }
 
-    /// Ends a loss after so many instructions have run. Does nothing if nothing was lost.
+    /// Ends a loss after `ran` instructions have run. Does nothing if nothing was lost.
     pub fn end(&mut self, ran: u64) {
         if let Some(since) = self.since.take() {
             self.instructions += ran.saturating_sub(since);
         }
     }
 
-    /// Returns whether the last loss goes on.
+    /// Returns whether the last loss is still going on.
     #[cfg(test)]
     pub fn is_open(&self) -> bool {
         self.since.is_some()
     }
 
-    /// Takes what the whole trace has for something that is lost, and what was made of it at the port: packets and bits. If what came before
-    /// was lost, too, tracing goes on here, and what is made anew is of what follows.
+    /// Counts a loss: `all` is what the lossless trace has for it, `made` what the encoder at the port made, each as packets and bits. If
+    /// what came before was lost, too, tracing resumes here, and `made` belongs to what follows.
     pub fn lose(&mut self, all: (u64, u64), made: (u64, u64), was_lost: bool) {
         let made = if was_lost { (0, 0) } else { made };
         self.packets += all.0.saturating_sub(made.0);
@@ -76,27 +76,27 @@ impl Gaps {
     }
 }
 
-/// Rates that are always told of, besides the one that is asked for.
+/// Rates that are always reported, besides the requested one.
 const RATES: [(u32, u32); 7] = [(1, 4), (1, 2), (1, 1), (2, 1), (4, 1), (8, 1), (16, 1)];
 
-/// So many rates.
+/// Number of rates.
 const COUNT: usize = RATES.len() + 1;
 
-/// Finds out how large a buffer has to be, for several rates at once. Takes the packets of the trace that loses nothing.
+/// Computes how large a buffer has to be, for several rates at once, from the packets of the lossless trace.
 #[derive(Clone, Debug)]
 pub struct Sizing {
-    /// The first is at the rate that is asked for.
+    /// The first is at the requested rate.
     backlogs: [Backlog; COUNT],
     /// Packets so far.
     pub packets: u64,
     /// Their bits.
     pub bits: u64,
-    /// The cycle of the last.
+    /// Cycle of the last packet.
     pub cycles: u64,
 }
 
 impl Sizing {
-    /// Looks at this rate, and at those that are always told of.
+    /// Creates a computation for this rate and those that are always reported.
     pub fn new(rate: Rate) -> Self {
         let backlogs = std::array::from_fn(|at| {
             let of_table = at.checked_sub(1).and_then(|at| Rate::new(RATES[at].0, RATES[at].1));
@@ -105,7 +105,7 @@ impl Sizing {
         Self { backlogs, packets: 0, bits: 0, cycles: 0 }
     }
 
-    /// Adds packets that are made in this cycle, of so many bits together.
+    /// Adds packets of `bits` bits in total that are made in this cycle.
     pub fn add(&mut self, packets: u64, bits: u64, cycle: u64) {
         self.cycles = self.cycles.max(cycle);
         if bits > 0 {
@@ -121,14 +121,14 @@ impl Sizing {
     }
 }
 
-/// What is known of a port at the end; of several, all together.
+/// Report on a port, or on several together, at the end of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Report {
-    /// The port that is asked for.
+    /// The requested port.
     pub asked: PortRequest,
-    /// How many ports there are: one for each thread.
+    /// Number of ports: one for each thread.
     pub ports: u64,
-    /// Packets of the trace that loses nothing.
+    /// Packets of the lossless trace.
     pub packets: u64,
     /// Their bits.
     pub bits: u64,
@@ -138,11 +138,11 @@ pub struct Report {
     pub instructions: u64,
     /// Whether each instruction counts as a cycle.
     pub is_untimed: bool,
-    /// The smallest buffer that loses nothing; of several ports, the largest.
+    /// The smallest lossless buffer for each rate; of several ports, the largest.
     smallest: [(Rate, u64); COUNT],
-    /// What happened at the buffer that is limited.
+    /// Statistics of the limited buffer.
     pub stats: Stats,
-    /// What was lost there.
+    /// Losses at the limited buffer.
     pub gaps: Gaps,
 }
 
@@ -163,7 +163,7 @@ impl Report {
         }
     }
 
-    /// Adds how many instructions ran, and whether there was a clock.
+    /// Sets how many instructions ran, and whether there was a clock.
     #[must_use]
     pub fn of(self, instructions: u64, is_timed: bool) -> Self {
         Self { instructions, is_untimed: !is_timed, ..self }
@@ -197,12 +197,12 @@ impl Report {
         })
     }
 
-    /// Returns the smallest buffer that loses nothing, in bits, at the rate that is asked for.
+    /// Returns the smallest lossless buffer at the requested rate, in bits.
     pub fn smallest(&self) -> u64 {
         self.smallest[0].1
     }
 
-    /// Returns how much slower the program is for waiting, in percent.
+    /// Returns by how much waiting slows the program down, in percent.
     pub fn slowdown(&self) -> f64 {
         100.0 * self.stats.stall_cycles as f64 / self.cycles.max(1) as f64
     }

@@ -1,6 +1,6 @@
-//! What making a capture asks of a protocol's encoder.
+//! The interface between making captures and a protocol's encoder.
 //!
-//! A protocol is one value of [`Protocol`], and one line in [`Protocols`]. It makes a [`TraceWriter`] for each capture: a
+//! A protocol is a value of type [`Protocol`], registered in [`Protocols`]. It makes a [`TraceWriter`] for each capture: a
 //! folder that is being written, with a sink for the hart or for each thread.
 
 use std::fmt;
@@ -20,9 +20,9 @@ use crate::{Error, Remark, StopFlag, etm, etrace, port};
 /// A protocol that captures can be made in.
 #[derive(Clone, Copy, Debug)]
 pub struct Protocol {
-    /// Its name, as options and descriptions have it.
+    /// Its name in options and descriptions.
     pub name: &'static str,
-    /// What it is, in a few words.
+    /// A description in a few words.
     pub about: &'static str,
     /// Returns its encoder options with their defaults and meanings, in 80 columns.
     pub help: fn() -> String,
@@ -30,21 +30,21 @@ pub struct Protocol {
     pub supports: fn(Isa) -> bool,
     /// Whether it can trace accesses to memory.
     pub has_data: bool,
-    /// Makes a folder for a capture, and in it what describes the sources to come.
+    /// Makes a folder for a capture.
     pub create: Create,
 }
 
 /// Makes a folder for a capture.
 pub type Create = fn(&Path, &Request<'_>) -> Result<Box<dyn TraceWriter>, Error>;
 
-/// What is asked of an encoder.
+/// A request for a capture, as an encoder gets it.
 #[derive(Clone, Debug)]
 pub struct Request<'a> {
     /// The instruction set that the program begins in.
     pub isa: Isa,
-    /// What is traced, for people.
+    /// Description of what is traced, for people.
     pub description: &'a str,
-    /// What the encoder is told, and by whom.
+    /// Kind of input that the encoder gets.
     pub input: InputKind,
     /// Encoder options: `NAME=VALUE`, each.
     pub options: &'a [String],
@@ -52,20 +52,20 @@ pub struct Request<'a> {
     pub port: Option<port::PortRequest>,
     /// Delta trace beside the trace, if any.
     pub delta: Option<DeltaSettings>,
-    /// The bytes that are kept of the trace, the newest, if not all are.
+    /// Size of the ring that keeps the newest bytes of the trace, if not all are kept.
     pub ring: Option<u64>,
     /// The flag to set when the trace cannot be written.
     pub stop: &'a StopFlag,
 }
 
-/// What tells an encoder what ran.
+/// Where an encoder's input comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InputKind {
-    /// A hart, with everything that its instructions do.
+    /// A hart, with all accesses of its instructions.
     Hart,
     /// A log of a hart.
     Log,
-    /// Threads of a process, and what is known of their accesses to memory.
+    /// Threads of a process, and how much of their memory accesses is recorded.
     Threads(LogData),
 }
 
@@ -78,14 +78,14 @@ pub enum Subject<'a> {
     Thread {
         /// Its index in the log.
         index: u32,
-        /// Linux's number of it.
+        /// Its Linux thread ID.
         tid: u32,
         /// The files that the process has mapped by now.
         maps: &'a [Map],
     },
 }
 
-/// What ran, for what a capture holds besides its trace.
+/// What ran: needed for the programs and code that a capture holds besides its trace.
 pub enum Executed<'a> {
     /// A program on a hart, or in a log.
     Hart {
@@ -107,34 +107,34 @@ pub enum Executed<'a> {
 
 /// A capture that is being written.
 ///
-/// Threads count from 0 in the order in which they are added. Only [`sink`](Self::sink) has to be given for a trace to be made; who wants
-/// to be fast also gives what takes a run as a whole, and lets the run call a sink of known type.
+/// Threads count from 0 in the order in which they are added. A trace can be made through [`sink`](Self::sink) alone. Override
+/// [`run_hart`](Self::run_hart), [`read_log`](Self::read_log) and [`read_thread`](Self::read_thread) to run with a sink of known type.
 pub trait TraceWriter: Send {
-    /// Adds programs that are not in the capture yet: before anything runs, so that the trace can be read whatever happens.
+    /// Adds programs that are not in the capture yet. Called before anything runs, so that the trace can be read even after a crash.
     fn add_programs(&mut self, _programs: &[ImageFile]) -> Result<(), Error> {
         Ok(())
     }
     /// Adds a thread.
     fn add_thread(&mut self, subject: &Subject<'_>, remarks: &mut Vec<Remark>) -> Result<(), Error>;
-    /// Returns what takes what a thread executes.
+    /// Returns the sink for what a thread executes.
     fn sink(&mut self, thread: usize) -> &mut dyn DynTraceSink;
     /// Traces what a hart runs.
     fn run_hart(&mut self, run: &mut HartRun<'_>) {
         run.run(&mut AnySink(self.sink(0)));
     }
-    /// Traces what a log of a hart tells.
+    /// Traces what a log of a hart has.
     fn read_log(&mut self, log: &mut LogRead<'_>) {
         log.run(&mut AnySink(self.sink(0)));
     }
-    /// Traces what comes next of a thread.
+    /// Traces the next part of a thread.
     fn read_thread(&mut self, thread: usize, input: &mut ThreadInput<'_>) {
         input.run(&mut AnySink(self.sink(thread)));
     }
-    /// Takes the time, in nanoseconds since the beginning, of what a thread executes next.
+    /// Sets the time of what a thread executes next, in nanoseconds since the beginning.
     fn time(&mut self, _thread: usize, _nanoseconds: u64) {}
     /// Returns how many bytes of a thread's trace were made so far.
     fn bytes(&self, thread: usize) -> u64;
-    /// Fails if the trace of a thread could not be written: what comes would be lost.
+    /// Fails if the trace of a thread could not be written, so that the rest would be lost.
     fn check(&self, thread: usize) -> Result<(), Error>;
     /// Ends the trace, and adds what a reader needs.
     fn finish(self: Box<Self>, executed: Executed<'_>, remarks: &mut Vec<Remark>) -> Result<Traced, Error>;
@@ -153,22 +153,22 @@ pub struct Traced {
     pub data_packets: u64,
     /// Instructions that are in the trace, if the encoder counts them.
     pub instructions: Option<u64>,
-    /// Accesses to memory that are not in data trace, since the log tells too little of them.
+    /// Memory accesses that are not in the data trace, since the log has too little information on them.
     pub unknown: u64,
-    /// What is known of the port, if there is one.
+    /// Report on the port, if there is one.
     pub port: Option<port::Report>,
     /// Delta trace, if there is one.
     pub delta: Option<DeltaTraced>,
 }
 
 impl Traced {
-    /// Returns whether delta trace ends before the rest does.
+    /// Returns whether the delta trace ends before the rest.
     pub fn is_cut(&self) -> bool {
         self.delta.is_some_and(|delta| delta.refused.is_some())
     }
 }
 
-/// The protocols that captures can be made in. The default ones are all that tracewright has.
+/// The protocols that captures can be made in. The default has all of tracewright's.
 #[derive(Clone)]
 pub struct Protocols(Vec<&'static Protocol>);
 
@@ -200,7 +200,7 @@ impl Protocols {
         self.iter().find(|protocol| protocol.name == name)
     }
 
-    /// Returns the protocol with this name, or the first there is, for a program that begins in this instruction set.
+    /// Returns the protocol with this name, or the first that can trace a program that begins in this instruction set.
     pub fn of(&self, name: Option<&str>, isa: Isa) -> Result<&'static Protocol, Error> {
         let first = self.iter().find(|protocol| (protocol.supports)(isa));
         let Some(name) = name else {
@@ -216,14 +216,14 @@ impl Protocols {
     }
 }
 
-/// The capture that is asked for.
+/// Options of a capture to make.
 #[derive(Clone, Debug, Default)]
 pub struct CaptureOptions {
-    /// The folder that the capture goes to, which is made.
+    /// The folder to make the capture in.
     pub dir: std::path::PathBuf,
-    /// The protocols there are.
+    /// The protocols to choose from.
     pub protocols: Protocols,
-    /// The protocol's name. If not given, it is the first that can trace the program.
+    /// The protocol's name. If not given, the first that can trace the program is used.
     pub protocol: Option<String>,
     /// Encoder options: `NAME=VALUE`, each.
     pub options: Vec<String>,
@@ -231,9 +231,9 @@ pub struct CaptureOptions {
     pub port: Option<port::PortRequest>,
     /// The condition for what is traced, if not all is.
     pub control: Option<crate::control::ControlRequest>,
-    /// The format of delta trace beside the trace, if any; an empty one stands for a format that loses nothing.
+    /// The format of delta trace beside the trace, if any; an empty string stands for a lossless format.
     pub delta: Option<String>,
-    /// What is kept of the trace, if not all.
+    /// The ring that keeps the newest bytes of the trace, if not all are kept.
     pub ring: Option<crate::record::Ring>,
 }
 

@@ -1,4 +1,4 @@
-//! What a caller should know of a capture that was made.
+//! Remarks about captures.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,15 +8,15 @@ use tracewright_isa::riscv::privilege_name;
 
 use crate::error::Condition;
 
-/// A remark about a capture: the capture is good, but something in it may not be as its maker expects.
+/// A remark about a capture: the capture is usable, but may not be what the caller expects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Remark {
-    /// The port's buffer is too small for an encoder to begin anew after a loss.
+    /// The port's buffer is too small for an encoder to resume after a loss.
     SmallBuffer {
         /// The buffer's size in bits.
         bits: u64,
-        /// Bits that beginning anew takes at most.
+        /// Most bits that resuming takes.
         needs: u64,
     },
     /// No instruction can meet a condition.
@@ -30,27 +30,27 @@ pub enum Remark {
         /// Instructions that ran.
         ran: u64,
     },
-    /// Instructions that may qualify and are not traced, since nobody knows where in their blocks they begin.
+    /// Instructions that may qualify and are not traced, since it is not known where in their blocks they begin.
     LeftOut(u64),
-    /// A trigger came, or never did.
+    /// A trigger fired, or never did.
     Trigger {
         /// The trigger's condition.
         text: String,
-        /// Instructions that had run when it came.
+        /// Instructions that had run when it fired; `None` if it never did.
         came: Option<u64>,
     },
-    /// Traps to a privilege went to several places, which the trace leaves out.
+    /// Traps to this privilege went to several handlers, and the trace does not say to which.
     SeveralHandlers(u8),
-    /// Delta trace ends early.
+    /// The delta trace ends early.
     DeltaEnds(PathBuf, tracewright_delta::Refused),
-    /// Code was changed while it ran, here for one.
+    /// Code was changed while it ran.
     CodeChanged {
         /// The first address.
         address: u64,
-        /// Whether the capture has what ran first; otherwise it leaves out what changed.
+        /// Whether the capture keeps the code that ran first. Otherwise it leaves out changed code.
         is_kept: bool,
     },
-    /// The capture lacks code that ran, here for one.
+    /// The capture lacks code that ran; this is the first address.
     CodeMissing(u64),
     /// The capture holds no program.
     NoProgram,
@@ -58,12 +58,12 @@ pub enum Remark {
     ManyPieces {
         /// Pieces that are kept.
         kept: usize,
-        /// Pieces that there are.
+        /// Pieces in total.
         of: usize,
         /// Whether naming the program would help.
         is_unnamed: bool,
     },
-    /// A mapped file is gone, or another by now: the capture has only what ran of it.
+    /// A mapped file is gone or has changed: the capture has only the part of it that ran.
     FileGone(PathBuf, String),
     /// There are more threads than trace IDs.
     ManyThreads {
@@ -74,24 +74,24 @@ pub enum Remark {
         /// Instructions that are not in the trace.
         instructions: u64,
     },
-    /// Branches that are not in the trace, since nobody knows where they led.
+    /// Branches that are not in the trace, since it is not known where they led.
     BranchesLeftOut(u64),
-    /// Blocks and exceptions that are not in the trace, since no core can have had them.
+    /// Blocks and exceptions that are not in the trace, since no core can have executed them.
     Nonsense(u64),
-    /// A log was damaged; what came before is used.
+    /// A log is damaged; everything before the damage is used.
     LogDamaged(PathBuf, String),
-    /// A log has several threads, and this is the one that is read.
+    /// A log has several threads, and only one is read.
     OneThread {
         /// The log.
         path: PathBuf,
-        /// Threads it has.
+        /// Number of its threads.
         of: usize,
-        /// The one that is read.
+        /// The thread that is read.
         thread: u32,
     },
     /// Instructions that the listing lacks, since the log does not have their code.
     Unlisted(u64),
-    /// Data was asked for, the capture's protocol has no data trace, and the log has it.
+    /// Only the log has the requested memory accesses: the capture's protocol has no data trace.
     OnlyLogHasData,
     /// A remark of the machine that ran the program, or of the log's writer.
     Note(String),
@@ -185,7 +185,7 @@ impl fmt::Display for Remark {
     }
 }
 
-/// Returns a number with its digits in groups of three: `1 234 567`.
+/// Formats a number with its digits in groups of three: `1 234 567`.
 pub fn grouped(number: impl Into<u128>) -> String {
     Grouped(number.into()).to_string()
 }

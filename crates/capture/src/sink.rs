@@ -1,11 +1,11 @@
-//! Sinks that hand on what they are told: to two others, or to one whose type is not known where it is called.
+//! Sinks that forward what they receive: to two others, or to a trait object.
 
 use tracewright_core::Block;
 use tracewright_hart::HartSink;
 
-/// A sink that makes trace of what it is told.
+/// A sink that encodes what it receives as trace.
 pub trait TraceSink: HartSink {
-    /// Returns how many bytes of trace were made so far.
+    /// Returns the number of bytes of trace made so far.
     fn bytes(&self) -> u64;
 }
 
@@ -15,14 +15,14 @@ impl<S: TraceSink> TraceSink for &mut S {
     }
 }
 
-/// Two sinks; each is told what it asks for.
+/// Two sinks. Each receives what it asks for.
 #[derive(Debug)]
 pub struct Pair<A, B>(pub A, pub B);
 
-/// A sink behind a pointer. It asks for everything, and its target is told what that asks for.
+/// A sink behind a reference. It asks for everything, and forwards what its target asks for.
 pub(crate) struct AnySink<'a, D: ?Sized>(pub &'a mut D);
 
-/// Gives `$make` the calls of [`HartSink`], some of which a constant asks for: it makes sinks that hand them on.
+/// Calls `$make` with the methods of [`HartSink`], and the constants that some of them depend on, to make sinks that forward them.
 macro_rules! hart_calls {
     ($make:ident) => {
         $make! {
@@ -44,7 +44,7 @@ pub(crate) use hart_calls;
 
 macro_rules! make {
     ($($call:ident($($name:ident: $type:ty),*) $(if $asked:ident)?,)*) => {
-        /// A [`HartSink`] as an object. Every sink is one, and is told only what it asks for.
+        /// A [`HartSink`] as a trait object. Every sink implements it, and receives only what it asks for.
         #[allow(missing_docs, reason = "the methods of HartSink, which are described there")]
         pub trait DynSink {
             $(fn $call(&mut self, $($name: $type),*);)*
@@ -84,9 +84,9 @@ macro_rules! make {
 
 hart_calls!(make);
 
-/// A [`TraceSink`] as an object.
+/// A [`TraceSink`] as a trait object.
 pub trait DynTraceSink: DynSink {
-    /// Returns how many bytes of trace were made so far.
+    /// Returns the number of bytes of trace made so far.
     fn traced_bytes(&self) -> u64;
 }
 
@@ -102,7 +102,7 @@ impl<D: DynTraceSink + ?Sized> TraceSink for AnySink<'_, D> {
     }
 }
 
-/// A sink for runs that nobody traces.
+/// A sink for runs that are not traced.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct NoTrace;
 

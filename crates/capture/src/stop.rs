@@ -1,22 +1,22 @@
-//! What ends a run before its program does: a caller who asks for it, and a file that takes no more.
+//! Ends a run before its program ends: on request, or when a file cannot be written.
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A flag that ends a run when it becomes true. The run sets it itself when a file it writes takes no more.
+/// A flag that ends a run when it becomes true. The run itself sets it when a file cannot be written.
 pub type StopFlag = Arc<AtomicBool>;
 
-/// A file that is written while a program runs. When it fails, the run ends: what follows would be lost.
+/// A file that is written while a program runs. When writing fails, the run ends, since the rest would be lost.
 #[derive(Debug)]
 pub struct Ending<W> {
-    /// What is written to.
+    /// The writer.
     pub to: W,
     stop: StopFlag,
 }
 
 impl<W> Ending<W> {
-    /// Ends the run that `stop` belongs to when `to` fails.
+    /// Creates a writer that sets `stop` when `to` fails.
     pub fn new(to: W, stop: &StopFlag) -> Self {
         Self { to, stop: Arc::clone(stop) }
     }
@@ -32,7 +32,7 @@ impl<W: Write> Write for Ending<W> {
     }
 }
 
-/// A log that is read instead of running a program: reading fails when the run is to end.
+/// A reader that fails once its flag is set.
 #[derive(Debug)]
 pub(crate) struct UntilStopped<R>(pub R, pub StopFlag);
 
@@ -45,7 +45,7 @@ impl<R: Read> Read for UntilStopped<R> {
     }
 }
 
-/// Ends the run if writing failed.
+/// Sets `stop` if writing failed.
 pub(crate) fn ending<T>(stop: &StopFlag, written: io::Result<T>) -> io::Result<T> {
     written.inspect_err(|error| {
         if error.kind() != io::ErrorKind::Interrupted {

@@ -5,7 +5,7 @@ use tracewright_image::Image;
 use crate::place::Place;
 use crate::source::Source;
 
-/// Takes decoded elements and makes a typed result of them.
+/// Takes decoded elements and turns them into a typed result.
 ///
 /// Threads decode parts of a stream in parallel. Each part has an output of its own. Output that has an order, such as text, goes to
 /// `take` of [`Engine::decode`](crate::Engine::decode) piece by piece, in the order in which packets end in the file. All other
@@ -24,7 +24,7 @@ pub trait Consumer: Sync {
     /// Takes an element outside the requested range.
     fn passed(&self, _state: &mut Self::State, _source: &Source<'_>, _element: &Element) {}
 
-    /// Ends a source. `overflowed` says whether its trace unit had overflowed.
+    /// Ends a source. `overflowed` is set if its trace unit had overflowed.
     fn end(&self, _state: &mut Self::State, _output: &mut Self::Output, _at: &At<'_>, _overflowed: bool) {}
 
     /// Takes how often each block ran, with [`Blocks::Counted`]. It is called once for each decoder of a source.
@@ -48,7 +48,7 @@ pub trait Consumer: Sync {
         false
     }
 
-    /// Returns the bytes of tables that grow with a source's trace. Decoding stops where they exceed the limit.
+    /// Returns the memory of tables that grow with a source's trace, in bytes. Decoding stops where it exceeds the limit.
     fn memory(&self, _state: &Self::State) -> usize {
         0
     }
@@ -58,7 +58,7 @@ pub trait Consumer: Sync {
         0
     }
 
-    /// Returns the bytes of that output.
+    /// Returns the memory that this output takes, in bytes.
     fn size(&self, output: &Self::Output) -> usize {
         self.len(output)
     }
@@ -85,7 +85,7 @@ pub enum Blocks {
 pub struct At<'a> {
     /// Source of the element.
     pub source: &'a Source<'a>,
-    /// Start of the packet that told it.
+    /// Start of the packet that reported it.
     pub place: Place,
     /// Memory space of its code.
     pub space: MemorySpace,

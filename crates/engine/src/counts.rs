@@ -1,4 +1,4 @@
-//! Counts of packets: by kind, and how far synchronisation points are apart.
+//! Counts of packets by kind, and distances between synchronisation points.
 
 use crate::syntax::{Kind, MOST_KINDS, Role, Syntax};
 
@@ -8,13 +8,13 @@ pub struct Counts {
     kinds: &'static [Kind],
     /// Packets and bytes of each kind.
     by_kind: [(u64, u64); MOST_KINDS],
-    /// What reading can begin at, and a note about it.
+    /// Name of the points where reading can begin, and a note about them.
     pub synchronisation: (&'static str, &'static str),
     /// Bytes from one synchronisation point to the next.
     pub syncs: Distances,
     /// Packets from one synchronisation point to the next, where packets name their source.
     pub packets_apart: Distances,
-    /// Number of packets that carry a timestamp beside what they say.
+    /// Number of packets that also carry a timestamp.
     pub timestamps: u64,
 }
 
@@ -64,20 +64,20 @@ impl Counts {
         rows
     }
 
-    /// Returns the number of packets, bytes passed over counted as none, and of bytes.
+    /// Returns the number of packets, without skipped bytes, and the number of bytes.
     pub fn total(&self) -> (u64, u64) {
         let packets = self.kinds().into_iter().filter(|(kind, ..)| kind.role != Role::Skipped);
         (packets.map(|(_, packets, _)| packets).sum(), self.by_kind.iter().map(|(_, bytes)| bytes).sum())
     }
 
-    /// Returns the number of bytes passed over.
+    /// Returns the number of bytes skipped.
     pub fn skipped(&self) -> u64 {
         let skipped = self.kinds().into_iter().filter(|(kind, ..)| kind.role == Role::Skipped);
         skipped.map(|(.., bytes)| bytes).sum()
     }
 }
 
-/// How far synchronisation points are apart.
+/// Distances between synchronisation points.
 #[derive(Clone, Debug)]
 pub struct Distances {
     /// Number of points.

@@ -19,7 +19,7 @@ use crate::segment::For;
 use crate::source::Source;
 use crate::tally::Tally;
 
-/// Bytes read before the range, to be synchronised there, and after it: a packet that begins inside may be committed later.
+/// Bytes read before the range, to find a synchronisation point, and after it, since what begins inside may be committed later.
 const LEAD: u64 = 1 << 20;
 
 /// A buffer to decode, and how.
@@ -128,7 +128,7 @@ impl Engine {
             0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
             jobs => jobs,
         };
-        // One more reads what comes next, unless all is to be one thread.
+        // One more thread reads ahead, unless there is to be only one.
         let threads = rayon::ThreadPoolBuilder::new().num_threads(jobs + usize::from(jobs > 1)).build();
         let threads = threads.map_err(|error| Error::Threads { jobs, message: error.to_string() })?;
         Ok(Self { threads, jobs })
@@ -143,7 +143,7 @@ impl Engine {
     /// piece, and may stop decoding. A consumer that takes elements in order, and a limit of instructions, use one thread.
     ///
     /// # Errors
-    /// Fails if the buffer cannot be read, or if the program does not explain the trace and that is to be refused.
+    /// Fails if the buffer cannot be read, or if the program does not explain the trace and [`Request::refuse_mismatch`] is set.
     pub fn decode<C: Consumer>(
         &self,
         request: &Request<'_>,
@@ -170,7 +170,7 @@ impl<'a> Request<'a> {
             None => BufferReader::open(buffer, &capture.checksums, self.progress)?,
         };
         let mut lanes = lane::lanes(capture, buffer, wants);
-        // What lies long before the range is not needed, unless something is counted or told from the start on: DSTREAM's blocks,
+        // What lies long before the range is skipped, unless something is counted or reported from the start on: DSTREAM's blocks,
         // cycles, options of E-Trace.
         let start = range.from.saturating_sub(LEAD) & !0xf;
         let from_start = buffer.format == Packing::DstreamCoreSight
@@ -260,7 +260,7 @@ impl<'a> Request<'a> {
         }
         problems.extend(doubts.into_iter().map(Problem::WrongProgram));
         if let Some((offset, len)) = pipeline.tally.cut.filter(|_| range.to == u64::MAX) {
-            // Buffers in memory that are written round and round may end inside a packet, and nothing is wrong with them.
+            // A ring buffer may end inside a packet, and nothing is wrong with it.
             problems.push(match buffer.format {
                 Packing::Source => Problem::EndsInside { offset, len },
                 _ => Problem::RingEndsInside { offset },
@@ -284,7 +284,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Returns a source for messages.
+/// Returns the names of a source, for messages.
 pub fn named(source: &Source<'_>) -> Named {
     Named { index: source.index, name: source.of.name.clone(), id: source.id }
 }

@@ -19,7 +19,7 @@ pub struct Part<O> {
     /// File offset of the last byte of each packet, and the length of the output then. Outputs of several sources are sorted by it.
     pub marks: Vec<(u64, usize)>,
     pub tally: Tally,
-    /// Bytes of output that were taken already.
+    /// Length of output that was taken already.
     pub taken: usize,
 }
 
@@ -29,13 +29,13 @@ impl<O: Default> Default for Part<O> {
     }
 }
 
-/// What to do with much output: one packet may stand for billions of blocks.
+/// What to do when output gets large: one packet may stand for billions of blocks.
 pub enum Overflow<'o, O> {
-    /// Pass it on, since nothing comes before it. The function returns whether more is wanted; if not, the source stops.
+    /// Pass it on, since no other output comes before it. The function returns whether more is wanted; if not, the source stops.
     Take(&'o mut (dyn FnMut(&O) -> bool + 'o)),
     /// Drop it: the source stops, and the part is decoded again by a segment that can pass it on.
     Drop,
-    /// Keep up to so many bytes; then the source stops.
+    /// Keep it up to this many bytes; then the source stops.
     Keep(usize),
 }
 
@@ -81,7 +81,7 @@ impl<C: Consumer> Delivery<'_, '_, C> {
         for (index, item) in items.iter().enumerate() {
             self.item(item);
             if self.is_stopped() {
-                // The decoder may be further on.
+                // The decoder may be past this packet.
                 self.quota.reached_at = items[index..].iter().find_map(|item| match item {
                     Item::Packet { start, .. } => Some(*start),
                     _ => None,
@@ -195,7 +195,7 @@ impl<C: Consumer> Delivery<'_, '_, C> {
         self.consumer.end(self.state, &mut self.part.output, &at, overflowed);
     }
 
-    /// Handles much output.
+    /// Handles output that has become large.
     #[cold]
     fn much(&mut self) {
         let part = &mut *self.part;
@@ -311,7 +311,7 @@ impl<C: Consumer> Delivery<'_, '_, C> {
                     tally.bytes_unfollowed += bytes;
                     tally.bytes_without_code += if self.remembered.no_code { bytes } else { 0 };
                 }
-                // What lies before the first synchronisation point is no gap in what was traced.
+                // Bytes before the first synchronisation point are no gap.
                 tally.gaps += u64::from(!matches!(reason, Start));
                 use GapReason::{Discard, Interrupted, Overflow, Start};
                 let is_bad = !matches!(reason, Start | Overflow | Discard | Interrupted);

@@ -1,4 +1,4 @@
-//! A buffer's next bytes, read and taken out of their packing while the bytes before them are decoded.
+//! A buffer's next bytes, read and unpacked while the bytes before them are decoded.
 
 use tracewright_core::TraceId;
 use tracewright_frames::{Deframer, DstreamBlocks, Format, FrameSink, Lost, LostReason, OffsetMap, Run};
@@ -11,7 +11,7 @@ use crate::protocol::Options;
 use crate::reader::BufferReader;
 use crate::router::{Packets, Router};
 
-/// What takes a buffer's bytes: those of frames as a sink, and others as they are.
+/// A receiver of a buffer's bytes: as a sink of frames, or without frames.
 pub trait Receive: FrameSink {
     /// Takes bytes without frames.
     fn unframed(&mut self, bytes: &[u8]);
@@ -19,7 +19,7 @@ pub trait Receive: FrameSink {
 
 /// Bytes received for all lanes and not yet decoded.
 pub struct Incoming<'a> {
-    /// In the order of the lanes.
+    /// Bytes of each lane, in the order of the lanes.
     pub lanes: Vec<Coming>,
     /// Parses bytes that several lanes share.
     pub router: Option<Box<dyn Router + 'a>>,
@@ -41,7 +41,7 @@ pub struct Incoming<'a> {
 pub struct Coming {
     /// The bytes, unless their packets are routed.
     pub bytes: Vec<u8>,
-    /// How many they are.
+    /// Number of bytes, also if their packets are routed.
     pub len: usize,
     /// Their packets, if they were parsed for all lanes that share them.
     pub routed: Option<Packets>,
@@ -49,11 +49,11 @@ pub struct Coming {
     pub start: u64,
     /// Stream positions before which the stream is interrupted.
     pub cuts: Vec<u64>,
-    /// Where the bytes were in frames.
+    /// Offsets of the bytes in the file, if they were in frames.
     pub map: OffsetMap,
 }
 
-/// Number of places of damage that are listed.
+/// Most places of damage that are listed.
 const MOST_DAMAGE: usize = 20;
 
 impl<'a> Incoming<'a> {

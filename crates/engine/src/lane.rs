@@ -17,9 +17,9 @@ pub struct Lane<'a> {
     pub plug: &'static dyn Plug,
     /// The bytes of this window, unless their packets are routed.
     pub bytes: Vec<u8>,
-    /// How many they are.
+    /// Number of bytes, also if their packets are routed.
     pub len: usize,
-    /// Their packets, if they were parsed for all lanes that share them; at the end of the stream, those that end it.
+    /// Their packets, if they were parsed for all lanes that share them; at the end of the stream, the packets that end it.
     pub routed: Option<Packets>,
     /// Stream position of the first byte of this window.
     pub start: u64,
@@ -43,7 +43,7 @@ impl<'a> Lane<'a> {
         self.start + self.len as u64
     }
 
-    /// Returns whether its packets can be told from those of all others, which share its bytes.
+    /// Returns whether this lane's packets can be told from those of all lanes that share its bytes.
     pub fn can_share(&self, all: &[Self]) -> bool {
         matches!(self.places, Places::Same) && all.iter().all(|lane| self.plug.reads(lane.source.of))
     }
@@ -53,7 +53,7 @@ impl<'a> Lane<'a> {
         let packets: &Vec<Routed<T>> = self.routed.as_ref()?.downcast_ref()?;
         let upto =
             |at: usize| packets.partition_point(|packet| packet.end <= self.start.saturating_add(at as u64));
-        // Where bytes passed over end is known later, perhaps with the first bytes of this window.
+        // The end of skipped bytes is known later, perhaps with the first bytes of this window.
         let first = if from == 0 { 0 } else { upto(from) };
         Some(&packets[first..upto(to).max(first)])
     }

@@ -1,18 +1,18 @@
-//! From a capture's buffers to packets and elements, on all cores: one pipeline for every packing and every protocol.
+//! Decodes the buffers of a capture to packets and elements on all cores: one pipeline for every packing and every protocol.
 //!
-//! An [`Engine`] decodes a buffer of a capture ([`Request`]) and gives what ran to a [`Consumer`], whose result comes back in
-//! [`Decoded`], beside a [`Tally`] and the [`Problem`]s that were met. A [`PacketRequest`] stops at packets: it
-//! gives them to a [`Visitor`], or counts them.
+//! An [`Engine`] decodes a buffer of a capture ([`Request`]) and passes its elements to a [`Consumer`], whose result comes back in
+//! [`Decoded`], beside a [`Tally`] and the [`Problem`]s that were found. A [`PacketRequest`] stops at packets: it passes them to a
+//! [`Visitor`], or counts them.
 //!
 //! A protocol implements [`Syntax`] (packets), [`Protocol`] (elements) and [`SourceKind`](tracewright_input::SourceKind) (how
 //! captures describe a source). ETMv4 with ETE and E-Trace are built in; [`register`] adds others.
 //!
-//! * `reader`: the bytes of a buffer; `incoming`: one lane a source, taken out of their packing; `router`: packets of sources that share
-//!   bytes, parsed once; `lane`: a window of them.
-//! * `syntax`: what a protocol must tell of packets; `packets`: all packets of a buffer, shown or counted.
-//! * `protocol`: what a protocol must tell of decoding; `stream`: a parser and a decoder as one; `etm`, `etrace`: the protocols.
-//! * `sink`: what takes elements from decoders, in batches; `delivery`: from batches to a consumer; `consumer`: what that is.
-//! * `segment`: decoding a part of a stream; `pipeline`: all streams of a buffer; `decode`: from a request to what it came to.
+//! * `reader`: the bytes of a buffer; `incoming`: these bytes without their packing, one lane for each source; `router`: packets of
+//!   sources that share bytes, parsed once; `lane`: a window of a source's bytes.
+//! * `syntax`: the packet level of a protocol; `packets`: all packets of a buffer, shown or counted.
+//! * `protocol`: the decoding level of a protocol; `stream`: a parser and a decoder as one; `etm`, `etrace`: the protocols.
+//! * `sink`: takes elements from decoders in batches; `delivery`: passes batches to a consumer; `consumer`: the consumer's interface.
+//! * `segment`: decodes a part of a stream; `pipeline`: decodes all streams of a buffer; `decode`: from a request to its result.
 
 mod consumer;
 mod counts;

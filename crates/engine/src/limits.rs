@@ -3,9 +3,9 @@ use crate::tally::Tally;
 /// Part of a file: elements of packets that begin inside it are decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
-    /// First offset.
+    /// Offset of the first byte.
     pub from: u64,
-    /// Offset after the last.
+    /// Offset after the last byte.
     pub to: u64,
 }
 
@@ -19,12 +19,12 @@ impl Range {
     }
 }
 
-/// Limits of what is decoded of each source.
+/// Limits of decoding a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Instructions.
+    /// Instructions of each source.
     pub instructions: u64,
-    /// Bytes of the tables that grow with what the trace tells.
+    /// Bytes of the tables that grow with the trace, of all sources together.
     pub memory: usize,
 }
 
@@ -52,7 +52,7 @@ pub struct Quota {
     /// Instructions that may still be reported.
     pub instructions: u64,
     pub memory: usize,
-    /// Limit that was reached. Nothing more is reported then.
+    /// Limit that was reached, after which nothing more is reported.
     pub reached: Option<Limit>,
     /// Stream position of the packet in which the limit was reached, if that is not the decoder's last.
     pub reached_at: Option<u64>,

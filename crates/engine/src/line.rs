@@ -1,26 +1,26 @@
 use std::fmt;
 
-/// A line under construction. Printing is most of the work of listing packets, and `write!` most of the work of printing:
-/// numbers are written by hand here.
+/// A line under construction. Most of the time of listing packets goes into printing, and most of that into `write!`. So numbers are
+/// written by hand here.
 #[derive(Debug, Default)]
 pub struct Line(Vec<u8>);
 
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
 impl Line {
-    /// Starts anew.
+    /// Empties the line.
     #[inline]
     pub fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// Forgets what was written after the first `len` bytes.
+    /// Removes all but the first `len` bytes.
     #[inline]
     pub fn truncate(&mut self, len: usize) {
         self.0.truncate(len);
     }
 
-    /// What was written.
+    /// Returns the bytes of the line.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         &self.0
@@ -33,7 +33,7 @@ impl Line {
         self
     }
 
-    /// Appends what was made elsewhere.
+    /// Appends bytes.
     #[inline]
     pub fn append(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
@@ -50,14 +50,14 @@ impl Line {
         self
     }
 
-    /// Appends two digits for a byte.
+    /// Appends a byte as two hexadecimal digits.
     #[inline]
     pub fn hex_byte(&mut self, byte: u8) -> &mut Self {
         self.0.extend([DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 0xf)]]);
         self
     }
 
-    /// Appends `0x` and as many digits as the number has, right-aligned in `width` columns.
+    /// Appends `0x` and the hexadecimal digits of the number, right-aligned in `width` columns.
     #[inline]
     pub fn hex(&mut self, value: u64, width: usize) -> &mut Self {
         const MOST: usize = 18;

@@ -1,4 +1,4 @@
-//! From a capture's buffers to packets.
+//! Reads the packets of a capture's buffers.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -22,12 +22,12 @@ use crate::syntax::{Kind, PacketSink, Role, Syntax};
 
 /// Bytes read at once.
 const CHUNK: usize = 1 << 16;
-/// Bytes gathered of a source before they are parsed, where order does not matter.
+/// Bytes of a source that are gathered before parsing, where the order of sources does not matter.
 const GATHER: usize = 1 << 16;
-/// Number of losses that are kept one by one.
+/// Most losses that are kept one by one.
 const MOST_LOSSES: usize = 20;
 
-/// A buffer whose packets are read, and how.
+/// A buffer whose packets to read, and how.
 #[derive(Clone, Copy)]
 pub struct PacketRequest<'a> {
     /// The capture.
@@ -50,19 +50,19 @@ impl fmt::Debug for PacketRequest<'_> {
     }
 }
 
-/// What takes a buffer's packets, in the order in which they end in the file.
+/// A receiver of a buffer's packets, in the order in which they end in the file.
 pub trait Visitor {
-    /// Takes note that the buffer could be opened. Nothing was read yet.
+    /// Called when the buffer has been opened and nothing was read yet.
     fn opened(&mut self) {}
-    /// Takes a packet, which ends here.
+    /// Takes a packet.
     fn packet(&mut self, found: &Found<'_>);
-    /// Takes bytes of a source, neighbours in the file, that were passed over while it is not synchronised.
+    /// Takes contiguous bytes of a source that were skipped while it was not synchronised.
     fn skipped(&mut self, _source: &Source<'_>, _place: Place, _bytes: &[u8]) {}
-    /// Takes note of bytes that could be given to no source.
+    /// Takes a loss: bytes that belong to no source.
     fn lost(&mut self, _lost: &Lost) {}
-    /// Takes note that what follows does not continue what came before, for any source.
+    /// Called where the bytes that follow do not continue those before, for any source.
     fn reset(&mut self, _offset: u64) {}
-    /// Takes note of bytes of a source that no protocol reads.
+    /// Takes the number of bytes of a source that no protocol reads.
     fn unread(&mut self, _id: u16, _bytes: u64) {}
     /// Returns whether to stop.
     fn is_done(&self) -> bool {
@@ -75,17 +75,17 @@ pub trait Visitor {
 pub struct Found<'a> {
     /// Its source; `None` if it belongs to none.
     pub source: Option<&'a Source<'a>>,
-    /// Where it began.
+    /// Its first byte in the file.
     pub place: Place,
-    /// Its bytes; none for bytes passed over.
+    /// Its bytes; empty for skipped bytes.
     pub bytes: &'a [u8],
-    /// How many of its first bytes only fill it up.
+    /// Number of padding bytes at its beginning.
     pub padding: usize,
     /// Its kind.
     pub kind: &'static Kind,
-    /// Whether it only fills the line.
+    /// Whether it carries no information and only keeps the line busy.
     pub is_filler: bool,
-    /// What it says.
+    /// The packet itself.
     pub packet: &'a dyn AnyPacket,
 }
 
@@ -96,17 +96,17 @@ impl fmt::Debug for Found<'_> {
     }
 }
 
-/// A packet of whichever protocol.
+/// A packet of any protocol.
 pub trait AnyPacket {
-    /// Writes what it says.
+    /// Writes its contents as text.
     fn words(&self, line: &mut Line);
-    /// Writes its own fields as members of a JSON object, with a comma before each.
+    /// Writes its fields as members of a JSON object, with a comma before each.
     fn fields(&self, line: &mut Line);
     /// Returns it as the protocol's own type ([`Syntax::Packet`]).
     fn of_protocol(&self) -> &dyn Any;
 }
 
-/// That of a protocol.
+/// A packet of a known protocol.
 struct PacketOf<'a, T: Syntax> {
     params: &'a T::Params,
     told: &'a T::Told,
@@ -136,7 +136,7 @@ pub struct PacketsRead {
     pub problems: Vec<Problem>,
 }
 
-/// What a buffer is made of.
+/// Counts of a buffer's packets.
 #[derive(Debug, Default)]
 pub struct Counted {
     /// Number of bytes read.
@@ -162,7 +162,7 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// Returns how many things were wrong: problems, damage, and bytes that are no packet.
+    /// Returns the number of errors: problems, damage, and bytes that are no packet.
     pub fn errors(&self) -> u64 {
         let counts = self.sources.iter().map(|(_, counts)| counts).chain(&self.no_source);
         let malformed = counts.flat_map(Counts::kinds).filter(|(kind, ..)| kind.role == Role::Malformed);
@@ -270,7 +270,7 @@ enum How {
     Count,
 }
 
-/// The streams of a buffer: one a source, or one for all sources that share it.
+/// The streams of a buffer: one for each source, or one for all sources that share it.
 struct Lanes<'r> {
     lanes: Vec<Lane<'r>>,
     /// Lane of each trace ID.
@@ -299,15 +299,15 @@ struct Lane<'a> {
     gathered: Vec<u8>,
 }
 
-/// What a stream has seen.
+/// Facts about the part of a stream that was read.
 #[derive(Default)]
 pub(crate) struct Seen {
-    /// Any packet that is one.
+    /// Whether there was any valid packet.
     any: bool,
     is_synchronised: bool,
-    /// The packet that the stream ends in: where it begins, and how many bytes of it there are.
+    /// Unfinished packet at the end of the stream: its position, and number of its bytes.
     cut: Option<(u64, usize)>,
-    /// Where the bytes passed over since the last packet began.
+    /// Start of the bytes skipped since the last packet.
     skipped_from: Option<Place>,
 }
 
@@ -354,7 +354,7 @@ impl<'r> Lanes<'r> {
 
     /// Starts a piece of the file at `offset`.
     fn begin(&mut self, offset: u64) {
-        // Positions of a stream in frames go on.
+        // Positions of a stream in frames continue.
         for lane in self.lanes.iter_mut().filter(|_| !self.is_framed) {
             lane.stream.begin(offset);
         }
@@ -380,7 +380,7 @@ impl Lane<'_> {
         }
     }
 
-    /// Parses what was gathered.
+    /// Parses the gathered bytes.
     fn flush(&mut self, how: How, visitor: &mut dyn Visitor) {
         let mut gathered = std::mem::take(&mut self.gathered);
         self.parse(Some(&gathered), how, visitor);
@@ -434,9 +434,9 @@ impl frames::FrameSink for Lanes<'_> {
     }
 }
 
-/// A parser of a stream, whichever protocol it is.
+/// A parser of a stream of any protocol.
 pub(crate) trait PacketStream {
-    /// What follows begins at this stream position, and does not continue what came before.
+    /// Begins anew: the bytes that follow start at this stream position, and do not continue those before.
     fn begin(&mut self, position: u64);
     /// Gives packets to a visitor; `None` ends the stream.
     fn visit(&mut self, bytes: Option<&[u8]>, places: &Places, seen: &mut Seen, visitor: &mut dyn Visitor);
@@ -444,7 +444,7 @@ pub(crate) trait PacketStream {
     fn count(&mut self, bytes: Option<&[u8]>, seen: &mut Seen, visitor: &mut dyn Visitor);
     /// See [`Syntax::unfinished`].
     fn unfinished(&self) -> u64;
-    /// Returns what was counted, by source.
+    /// Returns the counts by source.
     fn counts(self: Box<Self>) -> Vec<(Option<usize>, Counts)>;
 }
 
@@ -460,12 +460,12 @@ pub fn stream<'a, T: Syntax>(
         Some(OfSource { source, params, told, is_wanted: wants(source.id), counts })
     };
     let sources: Vec<_> = sources.into_iter().filter_map(of).collect();
-    // Sources that share a stream are built alike: the capture's reader has seen to that.
+    // Sources that share a stream have the same parameters: the capture's reader has checked that.
     let parser = T::first(sources[0].params, options, 0);
     Box::new(StreamOf::<T> { parser, options, known: Known { sources, no_source: Counts::new::<T>() } })
 }
 
-/// That of a protocol.
+/// A parser of a known protocol.
 struct StreamOf<'a, T: Syntax> {
     parser: T::Parser,
     options: &'a Options,
@@ -473,7 +473,7 @@ struct StreamOf<'a, T: Syntax> {
 }
 
 struct Known<'a, T: Syntax> {
-    /// One at least.
+    /// Sources of the stream, one at least.
     sources: Vec<OfSource<'a, T>>,
     no_source: Counts,
 }
@@ -486,7 +486,7 @@ struct OfSource<'a, T: Syntax> {
     counts: Counts,
 }
 
-/// Whose a packet is.
+/// Source that a packet belongs to.
 enum Whose {
     Source(usize),
     Nobody,
@@ -514,7 +514,7 @@ impl Seen {
             Role::Incomplete => self.cut = Some((offset, len)),
             Role::Malformed | Role::Skipped => return,
         }
-        // Only where sources share a stream does anybody ask.
+        // Only needed where sources share a stream.
         self.any |= is_shared && role != Role::Incomplete;
     }
 }
@@ -551,7 +551,7 @@ struct Counting<'s, 'a, T: Syntax> {
 }
 
 impl<T: Syntax> PacketSink<T> for Counting<'_, '_, T> {
-    // Into the parser's loop, where each call knows its kind of packet.
+    // Inlined into the parser's loop, where each call knows its kind of packet.
     #[inline(always)]
     fn packet(&mut self, offset: u64, bytes: &[u8], packet: &T::Packet) {
         self.seen.packet(T::KINDS[T::kind(packet)].role, offset, bytes.len(), T::NAMES_SOURCES);
@@ -576,7 +576,7 @@ impl<T: Syntax> PacketSink<T> for Visiting<'_, '_, T> {
     fn packet(&mut self, offset: u64, bytes: &[u8], packet: &T::Packet) {
         let kind = &T::KINDS[T::kind(packet)];
         self.seen.packet(kind.role, offset, bytes.len(), T::NAMES_SOURCES);
-        // What was passed over may have begun gigabytes ago; places do not go back that far.
+        // Skipped bytes may have begun gigabytes ago; `places` does not go back that far.
         let skipped_from = self.seen.skipped_from.take().filter(|_| kind.role == Role::Skipped);
         let place = skipped_from.or_else(|| self.places.of(offset, &mut self.cursor));
         debug_assert!(place.is_some(), "no place for a packet at {offset}");
@@ -601,7 +601,7 @@ impl<T: Syntax> PacketSink<T> for Visiting<'_, '_, T> {
     fn skipped(&mut self, mut position: u64, mut bytes: &[u8]) {
         while let Some((place, side_by_side)) = self.places.neighbours(position, &mut self.cursor) {
             self.seen.skipped_from.get_or_insert(place);
-            // Zeros may have been held back over several runs: those are taken one by one.
+            // Zeros may have been held back over several runs, which are taken one by one.
             let is_one = bytes.first() == Some(&0) && matches!(self.places, Places::Frames { .. });
             let len = if is_one { 1 } else { side_by_side };
             let (now, later) = bytes.split_at(len.min(bytes.len()));

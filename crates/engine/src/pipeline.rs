@@ -27,19 +27,19 @@ use crate::sink::Verdict;
 use crate::stream::{Job, Known, Plug, Stream};
 use crate::tally::Tally;
 
-/// Bytes of a window for each job: the most, and to begin with.
+/// Bytes of a window for each job: the maximum, and the initial size.
 const MOST: usize = 1 << 17;
-/// The most where blocks are only counted, and there is no output: for each job, and for all. There are three such windows: one is
-/// read, one taken out of frames, one decoded.
+/// Maximum where blocks are only counted and there is no output: for each job, and for all. There are three such windows: one is
+/// read, one deframed, one decoded.
 const MOST_COUNTED: usize = 1 << 24;
 const ALL_COUNTED: usize = 1 << 25;
-/// The most for a single job that counts, which never waits for others: what a core's own cache holds.
+/// Maximum for a single job that counts, which never waits for others: the size of a core's own cache.
 const ONE_COUNTED: usize = 1 << 19;
 const FIRST: usize = 1 << 14;
-/// Bytes of a segment at least.
+/// Fewest bytes of a segment.
 const SEGMENT: usize = 1 << 12;
 
-/// Takes output in order, and says whether more is wanted.
+/// Takes output in order, and returns whether more is wanted.
 pub type Take<'t, O> = &'t mut (dyn FnMut(&O, Range<usize>) -> ControlFlow<()> + 't);
 
 /// The decoders of a buffer's sources.
@@ -55,11 +55,11 @@ pub struct Pipeline<'i, 'p, C: Consumer> {
     pub output: C::Output,
     /// Segment that continues each lane in the next window.
     warm: Vec<Option<Segment<'i, C>>>,
-    /// Streams of each lane that know the program already.
+    /// Streams of each lane that have learnt the program already, for reuse.
     spare: Vec<Mutex<Vec<Box<dyn Stream<'i> + 'i>>>>,
     pub tally: Tally,
     by_lane: Vec<Tally>,
-    /// Bytes of each lane's tables. They grow only where there is a single job, so one lane after another.
+    /// Bytes of each lane's tables. They grow only where there is a single job, so one lane at a time.
     tables: Vec<AtomicUsize>,
     /// Bytes of each lane before the packet in which it reached a limit.
     limited: Vec<Option<u64>>,
@@ -136,14 +136,14 @@ impl<'i, 'p: 'i, C: Consumer> Pipeline<'i, 'p, C> {
                 tasks.push(Task { lane: index, job, warm: None });
             }
         }
-        // A single lane's output need not wait for that of others.
+        // The output of a single lane does not wait for others.
         let (size, flow) = if lanes.len() == 1 {
             self.run_single(tasks, &knows, take)
         } else {
             self.run_all(tasks, &knows, lanes.len(), take)
         };
         for (lane, warm) in lanes.iter_mut().zip(&self.warm) {
-            // The position where the stream ends is asked for at its end.
+            // The position of the last byte is needed at the end of the stream.
             let last = lane.end().saturating_sub(1);
             lane.places.forget_before(warm.as_ref().map_or(last, |warm| warm.stream.oldest().min(last)));
         }
@@ -167,7 +167,7 @@ impl<'i, 'p: 'i, C: Consumer> Pipeline<'i, 'p, C> {
     /// Chooses the size of the next window after one that gave `size` bytes of output.
     fn next_window(&mut self, lanes: &[Lane<'_>], size: usize) {
         let jobs = self.jobs;
-        // Packets that wait take a multiple of their bytes.
+        // Routed packets take several times the memory of their bytes.
         let counts = self.counts() && lanes.iter().all(|lane| lane.routed.is_none());
         let most = match jobs {
             1 if counts => ONE_COUNTED,
@@ -340,7 +340,7 @@ impl<'i, 'p: 'i, C: Consumer> Pipeline<'i, 'p, C> {
         flow
     }
 
-    /// Gives what all decoders have counted to the consumer.
+    /// Passes the counts of all decoders to the consumer.
     fn tell_counts(&mut self) {
         let spare = self.spare.iter_mut().enumerate().flat_map(|(index, spare)| {
             let spare = std::mem::take(spare.get_mut().unwrap_or_else(PoisonError::into_inner));
@@ -378,7 +378,7 @@ impl<'i, 'p: 'i, C: Consumer> Pipeline<'i, 'p, C> {
         lanes.filter(|(_, (tally, lane))| tally.is_doubtful(lane.taken)).map(|(i, (tally, _))| (i, tally))
     }
 
-    /// Returns the lanes that never came to a synchronisation point, with their numbers of bytes.
+    /// Returns the lanes in which no synchronisation point was found, with their numbers of bytes.
     pub fn unsynchronised(&self, lanes: &[Lane<'_>]) -> impl Iterator<Item = (usize, u64)> {
         let lanes = lanes.iter().zip(&self.warm).enumerate();
         lanes.filter_map(|(i, (lane, warm))| {
@@ -452,7 +452,7 @@ impl<'i, 'p: 'i, C: Consumer> Pipeline<'i, 'p, C> {
         push(ran.part, &mut ordered);
         for (mut job, mut next, ran) in rest {
             let spare = match over {
-                // The segment before came to the end of the window without this one.
+                // The segment before decoded the whole window itself.
                 None => {
                     next.stream.judge(Verdict::Wrong);
                     next
@@ -495,7 +495,7 @@ impl<'i, 'p: 'i, C: Consumer> Pipeline<'i, 'p, C> {
     }
 }
 
-/// Gives output on in order. After a `Break` nothing more is given.
+/// Passes output on in order, until a `Break`.
 struct Ordered<'o, 't, C: Consumer> {
     consumer: &'o C,
     take: Take<'t, C::Output>,
@@ -512,7 +512,7 @@ impl<C: Consumer> Ordered<'_, '_, C> {
         self.flow.is_continue()
     }
 
-    /// Gives the output of a part on.
+    /// Passes the output of a part on.
     fn part(&mut self, part: &mut Part<C::Output>) {
         self.output(&part.output);
         part.taken += self.consumer.size(&part.output);
@@ -523,7 +523,7 @@ impl<C: Consumer> Ordered<'_, '_, C> {
     }
 }
 
-/// Gives the lanes' outputs to `take` in the order in which their packets end in the file.
+/// Passes the lanes' outputs to `take` in the order in which their packets end in the file.
 fn merge<O>(lanes: &[Vec<Part<O>>], take: Take<'_, O>) -> ControlFlow<()> {
     let mut pieces = lanes.iter().map(|parts| pieces(parts).peekable()).collect::<Vec<_>>();
     pieces.retain_mut(|pieces| pieces.peek().is_some());

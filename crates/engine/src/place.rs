@@ -11,19 +11,19 @@ pub struct Place {
 
 /// Where the bytes of a stream are in the file.
 pub enum Places {
-    /// Where they are in the stream.
+    /// Offsets in the file are positions in the stream.
     Same,
-    /// In frames.
+    /// The bytes are in frames.
     Frames { map: OffsetMap, dstream: bool },
 }
 
 impl Places {
-    /// Returns the place of a position; `None` if it was forgotten. `cursor` is the asker's own, 0 in the beginning.
+    /// Returns the place of a position; `None` if it was forgotten. `cursor` belongs to the caller and begins at 0.
     pub fn of(&self, position: u64, cursor: &mut usize) -> Option<Place> {
         self.neighbours(position, cursor).map(|(place, _)| place)
     }
 
-    /// Returns the place of a position, and how many positions from there on lie side by side in the file at least.
+    /// Returns the place of a position, and the least number of positions from there on that are contiguous in the file.
     pub fn neighbours(&self, position: u64, cursor: &mut usize) -> Option<(Place, usize)> {
         match self {
             Self::Same => Some((Place { offset: position, opencsd_index: position }, usize::MAX)),
@@ -37,7 +37,7 @@ impl Places {
         }
     }
 
-    /// Says that positions before this one will not be asked for any more.
+    /// Forgets positions before this one.
     pub fn forget_before(&mut self, position: u64) {
         if let Self::Frames { map, .. } = self {
             map.forget_before(position);

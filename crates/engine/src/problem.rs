@@ -1,4 +1,4 @@
-//! What goes wrong while a buffer is decoded: errors that end it, and problems that come back beside the result.
+//! Errors that end the decoding of a buffer, and problems that come back beside its result.
 
 use std::error;
 use std::fmt;
@@ -22,13 +22,13 @@ pub enum Error {
         /// Why not.
         error: io::Error,
     },
-    /// A part of the capture is not what it should be.
+    /// A part of the capture is damaged or inconsistent.
     Capture(input::Problem),
     /// The program does not explain the trace, and [`Request::refuse_mismatch`](crate::Request) is set.
     WrongProgram(Vec<Doubt>),
     /// Threads cannot be started.
     Threads {
-        /// How many were asked for.
+        /// Number of threads.
         jobs: usize,
         /// Why not.
         message: String,
@@ -149,7 +149,7 @@ impl fmt::Display for Named {
     }
 }
 
-/// Something about a buffer that the result lacks or that may be wrong. Its text does not name the buffer.
+/// Something that the result lacks or that may be wrong. Its text does not name the buffer.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Problem {
@@ -161,7 +161,7 @@ pub enum Problem {
     Empty,
     /// No frame carries data of any source.
     NoFrames {
-        /// Whether frames have syncs, and none was found.
+        /// Whether frames should have syncs, and none was found.
         syncs: bool,
         /// Bytes of the buffer.
         bytes: u64,
@@ -191,7 +191,7 @@ pub enum Problem {
         /// How many bytes of it there are.
         len: usize,
     },
-    /// A ring buffer ends inside a packet: a remark, no error.
+    /// A ring buffer ends inside a packet. This is a remark, not an error.
     RingEndsInside {
         /// Where the packet begins.
         offset: u64,
@@ -205,7 +205,7 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// Returns a name that stays the same while wording may change.
+    /// Returns a stable name of the problem. The wording of its text may change.
     pub fn id(&self) -> &'static str {
         match self {
             Self::File(Fault::EndsEarly { .. }) => "file-ends-early",

@@ -1,4 +1,4 @@
-//! What the engine asks of a protocol, and the protocols that are registered.
+//! The interface of a protocol, and the registered protocols.
 
 use std::sync::{PoisonError, RwLock};
 
@@ -23,7 +23,7 @@ pub struct Options {
     pub like_opencsd: bool,
     /// Reports a range of its own for each branch that a source address passes over, as OpenCSD does.
     pub split_source_walks: bool,
-    /// Decodes without a program: only where branches went.
+    /// Decodes without a program: reports only branch targets.
     pub no_image: bool,
     /// Addresses of trap handlers, where the trace leaves them out. They take precedence over those that the capture names.
     pub handlers: [Option<Handler>; 4],
@@ -42,7 +42,7 @@ pub trait Protocol: Syntax {
     /// Watches for the point where a segment takes over.
     type Handover;
 
-    /// Least bytes of a window for each job: synchronisation points are further apart.
+    /// Fewest bytes of a window for each job. Smaller windows may have no synchronisation point.
     const WINDOW: usize;
     /// Returns the bytes of output that a window should give with `jobs` jobs.
     fn output(jobs: usize) -> usize;
@@ -159,7 +159,7 @@ pub(crate) use same_methods;
 
 static REGISTERED: RwLock<Vec<&'static dyn Plug>> = RwLock::new(Vec::new());
 
-/// Registers a protocol. All captures can have it from then on, and everything here reads it.
+/// Registers a protocol. From then on captures can have sources of it, and the engine decodes them.
 pub fn register<T: Protocol + input::SourceKind>(protocol: &'static T) {
     input::register(protocol);
     REGISTERED.write().unwrap_or_else(PoisonError::into_inner).push(protocol);

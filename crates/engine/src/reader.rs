@@ -105,7 +105,7 @@ impl<'a> BufferReader<'a> {
 
     /// Seeks to `offset`. Returns false if the file cannot seek.
     fn go_to(&mut self, offset: u64) -> bool {
-        // Beyond the end there would be nothing to say about the file.
+        // Beyond the end, a file that is too short would go unnoticed.
         let is_inside =
             |file: &File| file.metadata().is_ok_and(|metadata| metadata.is_file() && offset < metadata.len());
         let gone = match &mut self.file {

@@ -22,11 +22,11 @@ pub struct Routed<T: Syntax> {
 
 /// A parser for all sources of a stream.
 pub trait Router: Send {
-    /// What follows begins at this stream position, and does not continue what came before.
+    /// Begins anew: the bytes that follow start at this stream position, and do not continue those before.
     fn begin(&mut self, position: u64);
-    /// Parses the bytes of a window, and gives each lane its packets; `None` ends the stream.
+    /// Parses the bytes of a window, and passes its packets to each lane; `None` ends the stream.
     fn route(&mut self, bytes: Option<&[u8]>, lanes: &mut [Coming]);
-    /// Returns no packets.
+    /// Returns an empty list of packets.
     fn none(&self) -> Packets;
 }
 
@@ -47,7 +47,7 @@ pub fn router<'a, T: Syntax>(
     Box::new(Of::<T> { params, options, parser: T::first(params, options, 0), lanes })
 }
 
-/// That of a protocol.
+/// A router of a known protocol.
 struct Of<'a, T: Syntax> {
     params: &'a T::Params,
     options: &'a Options,

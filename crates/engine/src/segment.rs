@@ -16,7 +16,7 @@ pub struct Segment<'i, C: Consumer> {
     pub quota: Quota,
 }
 
-/// A consumer, and what it gets.
+/// A consumer, and what to decode for it.
 pub struct For<'a, C> {
     pub consumer: &'a C,
     pub image: &'a Image,
@@ -55,7 +55,7 @@ impl<'i, C: Consumer> Segment<'i, C> {
         let mut handed = self.with(to, job.lane, &mut part, overflow, |stream, wanted, delivery| {
             stream.run(job, wanted, &mut |items| delivery.take(items))
         });
-        // A part whose output is not all there does not count.
+        // A part whose output is incomplete does not count.
         if self.quota.reached == Some(Limit::Output) {
             handed.began = None;
         }
@@ -82,7 +82,7 @@ impl<'i, C: Consumer> Segment<'i, C> {
         self.with(to, lane, &mut part, overflow, |stream, wanted, delivery| {
             let overflowed = stream.overflowed();
             let ended = stream.finish(lane, wanted, &mut |items| delivery.take(items));
-            // After a limit, reading stopped anywhere.
+            // After a limit, reading may have stopped inside a packet.
             let cut = ended.cut.filter(|_| !is_limited);
             delivery.part.tally.cut = cut.map(|(position, len)| (delivery.place(position).offset, len));
             delivery.end(ended.last, overflowed);

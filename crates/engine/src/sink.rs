@@ -14,10 +14,10 @@ use crate::tally::Reason;
 /// Items of a batch: few enough to stay in a core's own cache.
 const BATCH: usize = 256;
 
-/// One thing that a stream reports, in order.
+/// An item that a stream reports, in order.
 #[derive(Clone, Copy, Debug)]
 pub enum Item {
-    /// An element, with the stream position of the packet that told it.
+    /// An element, with the stream position of the packet that reported it.
     Element(u64, Element),
     /// The end of a packet: positions of its first and last byte.
     Packet { start: u64, last: u64 },
@@ -129,7 +129,7 @@ impl std::fmt::Debug for Batch<'_> {
 pub trait Mode: ElementSink {
     /// Whether blocks are only counted.
     const COUNTS: bool = false;
-    /// Lends the batch for everything that is no block.
+    /// Lends the batch, for items that are not blocks.
     #[doc(hidden)]
     fn with<R>(&mut self, f: impl FnOnce(&mut Batch<'_>) -> R) -> R;
     /// Returns whether no more items are wanted.
@@ -323,14 +323,14 @@ impl Mode for Counting<'_> {
 
 /// Returns the memory space of code in a context.
 pub(crate) fn space_of(image: &Image, context: &Context, isa: Isa, moment: &Moment) -> MemorySpace {
-    // RISC-V's privileges are no memory spaces.
+    // RISC-V privileges do not distinguish memory spaces.
     if matches!(isa, Isa::Rv32 | Isa::Rv64) { MemorySpace::ANY } else { image.space(context, moment) }
 }
 
 /// Counts by a decoder's nodes.
 #[derive(Debug, Default)]
 pub(crate) struct Counted {
-    /// Counts that are right.
+    /// Counts that are certainly right.
     pub sure: Counts,
     /// Counts that are right if the cold decoder was.
     pub now: Counts,

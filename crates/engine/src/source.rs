@@ -11,7 +11,7 @@ pub struct Source<'a> {
     pub index: usize,
     /// Its number in the buffer: the trace ID, or E-Trace's srcID.
     pub id: u16,
-    /// What the capture says of it.
+    /// Its description in the capture.
     pub of: &'a input::Source,
 }
 
@@ -21,17 +21,17 @@ impl<'a> Source<'a> {
         Self { index, id: of.number().unwrap_or(0), of }
     }
 
-    /// The protocol that it speaks, if any of ours.
+    /// Returns its protocol, if one is registered for it.
     pub(crate) fn plug(&self) -> Option<&'static dyn Plug> {
         self.of.number().and_then(|_| protocol::of(self.of))
     }
 
-    /// The name of an exception on the core that it traces.
+    /// Returns the name of an exception on the core that it traces.
     pub fn exception_name(&self, exception: &Exception) -> String {
         self.plug().map_or_else(String::new, |plug| plug.exception_name(self.of, exception))
     }
 
-    /// Its parameters if it is an ETM.
+    /// Returns its parameters, if it is an ETMv4 or ETE.
     pub fn etm(&self) -> Option<&'a tracewright_etm::Params> {
         match &self.of.protocol {
             input::Protocol::Etm(params) => Some(params),

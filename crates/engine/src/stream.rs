@@ -37,14 +37,14 @@ pub trait Plug: Debug + Sync {
     fn needs_start(&self) -> bool;
     /// Returns the name of an exception on the core that a source traces.
     fn exception_name(&self, source: &input::Source, exception: &Exception) -> String;
-    /// The packets of sources that share a stream, one or more.
+    /// Creates a reader of packets for one source, or for all sources that share a stream.
     fn packets<'a>(
         &self,
         sources: Vec<Source<'a>>,
         wants: &'a dyn Fn(u16) -> bool,
         options: &'a Options,
     ) -> Box<dyn PacketStream + 'a>;
-    /// A parser for several sources that share a stream, built alike, if packets name their source.
+    /// Creates a parser for several sources that share a stream and have the same parameters, if packets name their source.
     fn router<'a>(
         &self,
         source: &'a input::Source,
@@ -139,12 +139,12 @@ pub type Known = Box<dyn Any + Send + Sync>;
 /// Takes batches of items.
 pub type Deliver<'d> = &'d mut dyn FnMut(&[Item]) -> ControlFlow<()>;
 
-/// What to report of a stream.
+/// What a stream has to report.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
     pub blocks: Blocks,
     pub range: Range,
-    /// Whether nothing more is reported.
+    /// Whether to report nothing more.
     pub is_stopped: bool,
 }
 
@@ -195,11 +195,11 @@ pub trait Stream<'a>: Send + Sync {
     fn rewind(&mut self, knows: &Known, lane: &Lane<'_>, from: usize, upto: usize);
     /// Returns whether it is in this state.
     fn is_in(&self, state: &Known) -> bool;
-    /// Returns where in the window, which comes next, segments of at least `least` bytes begin.
+    /// Returns where in the next window, `lane`, segments of at least `least` bytes begin.
     fn split(&self, lane: &Lane<'_>, least: usize) -> Vec<usize>;
     /// Returns the memory space of the current code.
     fn space(&self) -> MemorySpace;
-    /// Returns the earliest stream position that may still be asked for.
+    /// Returns the earliest stream position whose place may still be needed.
     fn oldest(&self) -> u64;
     /// Returns the stream position of the last packet.
     fn last_offset(&self) -> Option<u64>;
@@ -207,9 +207,9 @@ pub trait Stream<'a>: Send + Sync {
     fn overflowed(&self) -> bool;
     /// Returns whether a synchronisation point was found.
     fn is_synchronised(&self) -> bool;
-    /// Notes that the segment before found a synchronisation point.
+    /// Sets that the segment before found a synchronisation point.
     fn set_synchronised(&mut self);
-    /// Says whether what was counted since the last call is right.
+    /// Sets whether what was counted since the last call is right.
     fn judge(&mut self, verdict: Verdict);
     /// Takes the counts.
     fn counts(&mut self) -> flow::BlockCounts;
@@ -235,7 +235,7 @@ type SnapshotOf<'i, T> = <<T as Protocol>::Decoder<'i> as Decoder<'i>>::Snapshot
 /// Bytes fed at once after the start of the next segment, until it has taken over.
 const PIECE: usize = 1 << 10;
 
-/// Something to do with a sink of any kind.
+/// An operation on a stream with a sink of any kind.
 trait With<'a, T: Protocol> {
     type Gives;
     fn run<M: Mode>(self, parser: &mut T::Parser, feed: &mut Feed<'_, 'a, T, M>) -> Self::Gives;
@@ -304,7 +304,7 @@ impl<'a, T: Protocol> With<'a, T> for Run<'_, '_> {
             Some(packets) => feed.routed(packets),
             None => T::feed(parser, Some(&lane.bytes[at..sure]), feed),
         }
-        // Only now: who watches takes packets one by one.
+        // Set only now, since a feed that watches takes packets one by one.
         feed.next = next.map(|next| T::handover(lane.start + next as u64));
         match lane.routed::<T>(sure, lane.len) {
             Some(packets) if next.is_some() => feed.routed(packets),
@@ -349,7 +349,7 @@ impl<'a, T: Protocol> With<'a, T> for Finish<'_> {
 
 impl<'a, T: Protocol> Stream<'a> for Of<'a, T> {
     fn run(&mut self, job: &Job<'_>, wanted: Wanted, deliver: Deliver<'_>) -> Handed {
-        // Who goes on is right whatever comes: it need not stop to add up.
+        // The counts of a warm segment are right in any case: they need not be added up here.
         if wanted.blocks == Blocks::Counted && job.is_cold {
             self.counted.settle(self.decoder.graph_mut());
         }
@@ -525,7 +525,7 @@ impl<'f, 'i, T: Protocol, M: Mode> Feed<'f, 'i, T, M> {
     /// Returns whether nothing more is reported: the next segment has taken over, or a limit was reached.
     #[inline(always)]
     pub fn is_done(&self) -> bool {
-        // What only counts is stopped between windows.
+        // A sink that only counts is stopped between windows.
         self.handed_over.is_some() || !M::COUNTS && self.sink.is_stopped()
     }
 
@@ -557,7 +557,7 @@ impl<'f, 'i, T: Protocol, M: Mode> Feed<'f, 'i, T, M> {
         self.sink.with(|batch| batch.skipped(offset, are_zero));
     }
 
-    /// Ends what was reported at `position`, where no packet is.
+    /// Ends the items reported at `position`, where no packet is.
     pub fn taken_at(&mut self, position: u64) {
         self.sink.with(|batch| batch.packet(position, position));
     }

@@ -8,33 +8,33 @@ use tracewright_input as input;
 use crate::line::Line;
 use crate::protocol::Options;
 
-/// The packet level of a protocol: from bytes to packets, and what packets say.
+/// The packet level of a protocol: from bytes to packets, and from packets to text.
 pub trait Syntax: Debug + Sized + Sync + 'static {
-    /// What a source's stream is read with.
+    /// Parameters that a source's stream is read with.
     type Params: Sync;
-    /// From bytes to packets.
+    /// Parser: bytes to packets.
     type Parser: Send + Sync;
-    /// A packet, or bytes that are none.
+    /// A packet, or bytes that are not a packet.
     type Packet: Clone + Send + Sync + 'static;
-    /// What the words of a source's packets depend on besides its parameters.
+    /// State that the text of a source's packets depends on, besides its parameters.
     type Told;
 
-    /// What reading can begin at.
+    /// Name of the points where reading can begin.
     const SYNCHRONISATION: &'static str;
-    /// Which packets those are, for `stats`.
+    /// A note on which packets these are, for `stats`.
     const SYNCHRONISATION_NOTE: &'static str = "";
     /// All kinds of packets, [`MOST_KINDS`] at most.
     const KINDS: &'static [Kind];
     /// Whether packets name their source, so that several sources share a stream.
     const NAMES_SOURCES: bool = false;
 
-    /// Returns a source's parameters, if it speaks this protocol.
+    /// Returns a source's parameters, if this is its protocol.
     fn params(protocol: &input::Protocol) -> Option<&Self::Params>;
-    /// Returns a parser of the stream, whose bytes begin at stream position `position`.
+    /// Creates a parser of a stream whose bytes begin at stream position `position`.
     fn first(params: &Self::Params, options: &Options, position: u64) -> Self::Parser;
-    /// Returns the stream position from which on bytes are still to be reported.
+    /// Returns the stream position of the first byte that was not reported yet.
     fn unfinished(parser: &Self::Parser) -> u64;
-    /// Parses bytes; `None` ends the stream, and what is fed afterwards is a new one whose positions go on.
+    /// Parses bytes; `None` ends the stream. Bytes fed afterwards are a new stream whose positions continue.
     fn parse(parser: &mut Self::Parser, bytes: Option<&[u8]>, sink: &mut impl PacketSink<Self>);
 
     /// Returns the kind of a packet, as an index of [`KINDS`](Self::KINDS).
@@ -47,26 +47,26 @@ pub trait Syntax: Debug + Sized + Sync + 'static {
     fn source(_packet: &Self::Packet) -> Option<u16> {
         None
     }
-    /// Returns whether a packet carries a timestamp beside what it says.
+    /// Returns whether a packet also carries a timestamp.
     fn has_timestamp(_packet: &Self::Packet) -> bool {
         false
     }
-    /// Returns whether a packet only fills the line: a row of those is shown as one.
+    /// Returns whether a packet carries no information and only keeps the line busy. A row of these is shown as one.
     fn is_filler(_packet: &Self::Packet) -> bool {
         false
     }
-    /// Returns how many of a packet's first bytes only fill it up.
+    /// Returns the number of padding bytes at the beginning of a packet.
     fn padding(_bytes: &[u8]) -> usize {
         0
     }
 
-    /// Returns what is known of a source before its first packet.
+    /// Returns the state of a source before its first packet.
     fn told(params: &Self::Params) -> Self::Told;
-    /// Takes note of a packet of the source.
+    /// Updates the state with a packet of the source.
     fn tell(_told: &mut Self::Told, _packet: &Self::Packet) {}
-    /// Writes what a packet says.
+    /// Writes the contents of a packet as text.
     fn words(params: &Self::Params, told: &Self::Told, packet: &Self::Packet, line: &mut Line);
-    /// Writes a packet's own fields as members of a JSON object, with a comma before each.
+    /// Writes a packet's fields as members of a JSON object, with a comma before each.
     fn fields(params: &Self::Params, told: &Self::Told, packet: &Self::Packet, line: &mut Line);
 
     /// Returns the name of an exception on the traced core.
@@ -83,7 +83,7 @@ pub const MOST_KINDS: usize = 128;
 pub struct Kind {
     /// Its name.
     pub name: &'static str,
-    /// What its packets are to a reader.
+    /// Role of its packets.
     pub role: Role,
 }
 
@@ -94,25 +94,25 @@ impl Kind {
     }
 }
 
-/// What a packet is to a reader.
+/// Role of a packet for its reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// A packet like any other.
+    /// An ordinary packet.
     Plain,
     /// A point at which reading can begin.
     Sync,
-    /// Bytes that are no packet.
+    /// Bytes that are not a packet.
     Malformed,
-    /// A packet that the stream ends in.
+    /// An unfinished packet at the end of the stream.
     Incomplete,
-    /// Bytes passed over while there is no synchronisation.
+    /// Bytes skipped while there is no synchronisation.
     Skipped,
 }
 
-/// What takes a parser's packets.
+/// A sink of a parser's packets.
 pub trait PacketSink<T: Syntax> {
     /// Takes the packet that begins at stream position `offset`.
     fn packet(&mut self, offset: u64, bytes: &[u8], packet: &T::Packet);
-    /// Takes bytes passed over, before the packet of [`Role::Skipped`] that stands for them.
+    /// Takes skipped bytes, before the packet of [`Role::Skipped`] that stands for them.
     fn skipped(&mut self, _offset: u64, _bytes: &[u8]) {}
 }

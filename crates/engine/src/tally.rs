@@ -42,7 +42,7 @@ pub struct Tally {
     pub bytes_lost: u64,
     /// Lost bytes through which the program could not be followed.
     pub bytes_unfollowed: u64,
-    /// Those of `bytes_unfollowed` where no image has the code.
+    /// Part of `bytes_unfollowed` where no image has the code.
     pub bytes_without_code: u64,
     /// Gaps.
     pub gaps: u64,
@@ -136,7 +136,7 @@ impl Tally {
             0 => 0,
             _ => (u128::from(of) * u128::from(part) / u128::from(whole)) as u64,
         };
-        // Of a part of the file nobody has counted them: they are taken for evenly spread.
+        // Within a part of the file they were not counted: assume that they are evenly spread.
         let wanted = if decoded < taken { share(wanted, decoded, taken) } else { wanted };
         let part = |of: u64| share(of, wanted, bytes);
         self.bytes = wanted;
@@ -146,7 +146,7 @@ impl Tally {
     }
 }
 
-/// Returns the earlier of two, by offset.
+/// Returns the one with the lower offset.
 fn earlier<T>(one: Option<T>, other: Option<T>, offset: impl Fn(&T) -> u64) -> Option<T> {
     one.into_iter().chain(other).min_by_key(offset)
 }

@@ -1,6 +1,6 @@
-//! Encodes what a core retired, as CSV, as E-Trace, and compares the trace with given bytes: a check for a hardware encoder.
+//! Encodes encoder inputs (CSV) as E-Trace, and compares the trace with given bytes: a check for a hardware encoder.
 //!
-//!     cargo run -p tracewright --example encode_csv -- retired.csv trace.bin
+//!     cargo run -p tracewright --example encode_csv -- inputs.csv trace.bin
 
 #![allow(clippy::print_stdout, reason = "an example prints")]
 

@@ -1,4 +1,4 @@
-//! Runs a program for RISC-V on a model of a core, records its trace, and prints the functions that waited longest.
+//! Runs a RISC-V program with a model of a core, records its trace, and prints the stall cycles of each function.
 //!
 //!     cargo run -p tracewright --example record_stalls -- programs/bin/misses.elf run
 

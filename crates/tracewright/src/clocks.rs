@@ -1,4 +1,4 @@
-//! Clocks: what tells the cycle of each instruction of a source.
+//! Clocks: where the cycle of each instruction of a source comes from.
 
 use std::fmt;
 
@@ -10,11 +10,11 @@ use tracewright_profile::{Clock, End, Kind};
 use crate::error::Error;
 use crate::glance;
 
-/// What tells the cycles of each source, by its number in the capture.
+/// The clock of each source, by the source's index in the capture.
 #[derive(Debug, Default)]
 pub struct Clocks {
     sources: Vec<Option<Timing>>,
-    /// What is wrong with delta traces.
+    /// Problems of delta traces.
     pub problems: Vec<String>,
 }
 
@@ -27,7 +27,7 @@ enum Timing {
 }
 
 impl Clocks {
-    /// Opens the clocks of all sources. A delta trace that cannot be read is a problem; the trace may tell times itself then.
+    /// Opens the clocks of all sources. If a delta trace cannot be read, the trace's own cycle counts or times are used instead.
     pub fn open(capture: &Capture) -> Self {
         let mut problems = Vec::new();
         let sources =
@@ -35,8 +35,8 @@ impl Clocks {
         Self { sources, problems }
     }
 
-    /// Opens the clocks as [`open`](Self::open) does, and looks for cycle counts in the trace of sources without any: registers may
-    /// not tell of them.
+    /// Opens the clocks as [`open`](Self::open) does. For sources without a clock it also looks for cycle counts in the trace, since
+    /// recorded registers may not mention them.
     ///
     /// # Errors
     /// Fails if the trace cannot be read.
@@ -55,7 +55,7 @@ impl Clocks {
         self.sources.iter().any(Option::is_some)
     }
 
-    /// Returns what tells the cycles of a source.
+    /// Returns the kind of a source's clock, if it has one.
     pub fn kind(&self, source: usize) -> Option<Kind> {
         Some(match self.sources.get(source)?.as_ref()? {
             Timing::Delta(_) => Kind::Delta,
@@ -79,7 +79,7 @@ impl Timing {
         if let Some(path) = &source.delta {
             match map_file(path) {
                 Ok(bytes) => {
-                    // Another length is a problem of the capture.
+                    // Opening the capture has reported a wrong length already.
                     let has_length = |sums: &FileSums| sums.bytes == bytes.as_slice().len() as u64;
                     if capture.checksums.of(path).is_some_and(has_length)
                         && let Some(how) = capture.checksums.differs(path, bytes.as_slice())
@@ -105,7 +105,7 @@ impl Timing {
     }
 }
 
-/// How the clock of a source ended. Its text says what does not fit, a line each.
+/// How the clock of a source ended. Its text has a line for each disagreement between trace and clock.
 #[derive(Clone, Copy, Debug)]
 pub struct ClockEnd {
     /// The source's number in the buffer.

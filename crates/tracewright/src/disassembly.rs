@@ -30,7 +30,7 @@ pub fn write(line: &mut impl Write, isa: Isa, instruction: &InBlock) -> Option<u
         let _ = write!(line, "{directive} {value:#x}");
         return None;
     }
-    // `$+0x10`: relative to the instruction, which nobody wants to add up.
+    // `$+0x10` is relative to the instruction: show the address instead.
     let Some(at) = text.find('$') else {
         let _ = line.write_str(&text);
         return None;
@@ -52,7 +52,7 @@ pub fn write(line: &mut impl Write, isa: Isa, instruction: &InBlock) -> Option<u
     address.filter(|_| instruction.class.flow == Flow::Direct)
 }
 
-/// Appends the text of a RISC-V instruction, which our own decoder has.
+/// Appends the text of a RISC-V instruction, which `tracewright_isa` decodes.
 fn risc_v(line: &mut impl Write, isa: Isa, instruction: &InBlock) -> Option<u64> {
     let xlen = if isa == Isa::Rv32 { Xlen::Rv32 } else { Xlen::Rv64 };
     let bits = u32::from_le_bytes(instruction.bytes);
@@ -68,7 +68,7 @@ fn risc_v(line: &mut impl Write, isa: Isa, instruction: &InBlock) -> Option<u64>
     target.map(|found| found.target).filter(|_| instruction.class.flow == Flow::Direct)
 }
 
-/// `+0x10` or `-0x10`.
+/// Parses `+0x10` or `-0x10`.
 fn offset(text: &str) -> Option<i64> {
     let digits = i64::from_str_radix(text.get(1..)?.strip_prefix("0x")?, 16).ok()?;
     Some(if text.starts_with('-') { -digits } else { digits })

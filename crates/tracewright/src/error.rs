@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use tracewright_engine as engine;
 use tracewright_input as input;
 
-/// Why something could not be done with a capture.
+/// Why a trace gives no result.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
@@ -22,7 +22,7 @@ pub enum Error {
     OtherProcessor {
         /// The log.
         log: PathBuf,
-        /// What the trace is of.
+        /// Processor that the trace is of.
         what: String,
     },
 }

@@ -1,4 +1,4 @@
-//! A look at the trace itself, for what registers do not tell.
+//! Searches the trace itself for kinds of elements that recorded registers do not mention.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -10,8 +10,8 @@ use tracewright_input::{Capture, Protocol};
 
 use crate::error::Error;
 
-/// Returns which ETMv4 and ETE sources among `candidates` (their numbers in the capture) have elements that `is_it` accepts. Reads
-/// until each of them had one, or to the end. A pipe is not read: it could not be read again.
+/// Returns which ETMv4 and ETE sources among `candidates` (indices in the capture) have an element that `is_it` accepts. Reads until
+/// each source has had one, or to the end. Does not read pipes, which cannot be read twice.
 ///
 /// # Errors
 /// Fails if the trace cannot be read.

@@ -35,23 +35,23 @@
 //! | [`profile`](Trace::profile) | how often each block ran; [`export`] writes it for compilers and viewers |
 //! | [`coverage`](Trace::coverage) | functions, lines and branches that ran, and that did not |
 //! | [`stalls`](Trace::stalls) | where the cycles went |
-//! | [`check`](Trace::check) | whether the trace says what a log says |
-//! | [`decode`](Trace::decode) | whatever a [`Consumer`] of your own makes of the elements, on all cores |
+//! | [`check`](Trace::check) | whether the trace and a log report the same execution |
+//! | [`decode`](Trace::decode) | the output of a [`Consumer`] of your own, which takes elements on all cores |
 //!
 //! Methods such as [`source`](Trace::source), [`range`](Trace::range) and [`jobs`](Trace::jobs) choose a part of the trace, and how
 //! it is decoded.
 //!
 //! # Make a capture
 //!
-//! The module [`capture`] runs a program on a RISC-V machine or under QEMU, or reads a log, and encodes what it executes: see the
+//! The module [`capture`] runs a program on a RISC-V machine or under QEMU, or reads a log, and encodes what was executed: see the
 //! examples `record_stalls` and `encode_csv`.
 //!
 //! # What can go wrong
 //!
 //! Lost trace, missing programs and damaged files are normal. They come back as values: [`Trace::problems`] for the capture, and
-//! [`Outcome::diagnostics`] beside each result. [`Outcome::is_complete`] tells whether anything is missing. An iterator's `finish`
-//! returns the outcome of what it has read. An [`Error`] means that there is no result; a program that does not explain the trace is
-//! one for all that counts, since it would count what did not run. Nothing is printed, and progress is a callback ([`Trace::progress`]).
+//! [`Outcome::diagnostics`] beside each result. [`Outcome::is_complete`] returns whether nothing is missing. An iterator's `finish`
+//! returns the outcome of what it has read. An [`Error`] means that there is no result. Methods that count fail if the program does not
+//! explain the trace: they would count what did not run. Nothing is printed, and progress is a callback ([`Trace::progress`]).
 //!
 //! # Levels below
 //!

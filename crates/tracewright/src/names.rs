@@ -1,4 +1,4 @@
-//! Addresses as people know them.
+//! Addresses as function names, file names and source lines.
 
 use std::fmt::Write as _;
 
@@ -6,8 +6,8 @@ use tracewright_core::MemorySpace;
 use tracewright_core::text::{Printable, is_printable};
 use tracewright_image::Image;
 
-/// Returns the place of an address: `main+0x10`; without symbols, the file and the offset in its region, or in the file that was
-/// mapped there; else nothing. Cuts the name so that all fits into `width` columns.
+/// Returns the place of an address: `main+0x10`; without symbols, the file's name and the offset in its region, or in the file that
+/// was mapped there; otherwise an empty string. Cuts the name to fit into `width` columns.
 pub fn place(image: &Image, address: u64, space: MemorySpace, width: usize) -> String {
     let mut offset = String::new();
     let name = match image.symbols().symbol(address, space) {
@@ -29,7 +29,7 @@ pub fn place(image: &Image, address: u64, space: MemorySpace, width: usize) -> S
     cut(&name, width.saturating_sub(offset.len())) + &offset
 }
 
-/// Returns the function that an address belongs to: `main`; without symbols, the file, as `[libc.so]`; else `?`.
+/// Returns the function that an address belongs to: `main`; without symbols, the file as `[libc.so]`; otherwise `?`.
 pub fn function(image: &Image, address: u64, space: MemorySpace) -> String {
     if let Some(symbol) = image.symbols().symbol(address, space) {
         return symbol.name.to_owned();
@@ -54,7 +54,7 @@ pub fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Returns at most `width` characters of `name`, the last two of them dots if it was longer. What must not be printed is escaped.
+/// Returns at most `width` characters of `name`, the last two of them dots if it was longer. Escapes unprintable characters.
 pub fn cut(name: &str, width: usize) -> String {
     if !is_printable(name) {
         return cut(&Printable(name).to_string(), width);

@@ -1,4 +1,4 @@
-//! Iterators over what was decoded. A thread decodes ahead; it stops when the iterator is dropped.
+//! Iterators over a decoded trace. A thread decodes ahead; it stops when the iterator is dropped.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -14,19 +14,19 @@ use crate::disassembly;
 use crate::error::Error;
 use crate::trace::{Opened, Outcome, Trace};
 
-/// Batches of elements that may wait: bounds memory.
+/// Most batches that wait to be taken: bounds memory.
 const WAITING: usize = 4;
 
-/// An element, and where it is from.
+/// Something decoded from a trace, and where it was.
 #[derive(Clone, Copy, Debug)]
 pub struct Traced<T> {
     /// Number of the source in its buffer: the trace ID, or E-Trace's srcID.
     pub id: u16,
-    /// Offset in the trace file of the packet that told it.
+    /// Offset in the trace file of the packet that reported it.
     pub offset: u64,
     /// Memory space of the code.
     pub space: MemorySpace,
-    /// What it is.
+    /// The element, block or instruction.
     pub value: T,
 }
 
@@ -54,7 +54,7 @@ impl Consumer for Lister {
     }
 }
 
-/// What another thread reads ahead.
+/// Items that another thread reads ahead.
 #[derive(Debug)]
 struct Ahead<T> {
     batches: Option<Receiver<Vec<T>>>,
@@ -63,7 +63,7 @@ struct Ahead<T> {
 }
 
 impl<T: Send + 'static> Ahead<T> {
-    /// Runs `read` on a thread. It gives batches to its argument, which says whether more are wanted.
+    /// Runs `read` on a thread. `read` passes batches to its second argument, which returns whether more are wanted.
     fn new(
         trace: &Trace,
         read: impl FnOnce(Trace, &mut (dyn FnMut(Vec<T>) -> ControlFlow<()> + Send)) -> Result<Outcome<()>, Error>
@@ -90,7 +90,7 @@ impl<T: Send + 'static> Ahead<T> {
     }
 
     fn finish(mut self) -> Result<Outcome<()>, Error> {
-        // The decoder sees that nobody takes more.
+        // Sending fails from here on, so decoding stops.
         self.batches = None;
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(outcome)) => outcome,
@@ -107,11 +107,11 @@ pub struct Packet {
     pub id: Option<u16>,
     /// Offset in the trace file.
     pub offset: u64,
-    /// Its bytes; none for bytes that were skipped.
+    /// Its bytes; empty for bytes that were skipped.
     pub bytes: Vec<u8>,
     /// Its kind, as the specification names it.
     pub kind: &'static str,
-    /// What it says.
+    /// Its fields, as text.
     pub text: String,
 }
 
@@ -119,7 +119,7 @@ pub struct Packet {
 #[derive(Debug)]
 pub struct Packets(Ahead<Packet>);
 
-/// Packets that go from thread to thread at once.
+/// Packets of a batch.
 const BATCH: usize = 1024;
 
 /// Gathers packets in batches.
@@ -167,7 +167,7 @@ impl Packets {
         }))
     }
 
-    /// Stops reading. Returns what was wrong with what was read.
+    /// Stops reading. Returns what is missing from the packets read so far, or may be wrong with them.
     ///
     /// # Errors
     /// Fails if the trace could not be read.
@@ -196,7 +196,7 @@ impl Elements {
         }))
     }
 
-    /// Stops decoding. Returns what was decoded and what was wrong with it.
+    /// Stops decoding. Returns totals of what was decoded, and what is missing from it or may be wrong.
     ///
     /// # Errors
     /// Fails if the trace could not be read.
@@ -246,7 +246,7 @@ pub struct Instruction {
     pub address: u64,
     /// Its instruction set.
     pub isa: Isa,
-    /// What it can do to the flow.
+    /// Its effect on the flow.
     pub class: Class,
     of: InBlock,
 }

@@ -13,7 +13,7 @@ use crate::names;
 /// Sums up where the cycles of each source went.
 #[derive(Debug)]
 pub struct StallMeter<'a> {
-    /// What tells cycles.
+    /// Clocks of the sources.
     pub clocks: &'a Clocks,
     /// The window of time that counts.
     pub window: &'a Window,
@@ -24,7 +24,7 @@ pub struct StallMeter<'a> {
 pub struct SourceStalls {
     /// Number of the source in the capture.
     pub index: usize,
-    /// Stalls; `None` if nothing tells its cycles.
+    /// Stalls; `None` if the source has no clock.
     pub stalls: Option<Stalls>,
     /// Names of functions, by their numbers in `stalls`.
     pub functions: Vec<String>,
@@ -60,7 +60,7 @@ struct Functions {
 }
 
 impl<'a> StallMeter<'a> {
-    /// Returns the measurement of a source, if anything tells its cycles.
+    /// Returns the measurement of a source, if it has a clock.
     fn timed<'s>(
         &self,
         StallState(state): &'s mut StallState<'a>,

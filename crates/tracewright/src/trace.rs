@@ -44,7 +44,7 @@ impl OpenOptions {
         self
     }
 
-    /// Adds a folder with the programs that a recording of perf or simpleperf names.
+    /// Adds a folder to search for the programs that a recording of perf or simpleperf names.
     #[must_use]
     pub fn symbol_folder(mut self, folder: impl Into<PathBuf>) -> Self {
         self.symbol_folders.push(folder.into());
@@ -58,7 +58,7 @@ impl OpenOptions {
         self
     }
 
-    /// Says how a raw trace file is packed. Without it, the bytes are not in frames.
+    /// Sets how a raw trace file is packed; by default its bytes are not in frames. Has no effect without [`source`](Self::source).
     #[must_use]
     pub fn packing(mut self, packing: Packing) -> Self {
         self.packing = Some(packing);
@@ -72,7 +72,7 @@ impl OpenOptions {
         self
     }
 
-    /// Opens a capture folder, a recording of perf or simpleperf, or a raw trace file.
+    /// Opens a capture folder, a recording of perf or simpleperf, or, if a [`source`](Self::source) is described, a raw trace file.
     ///
     /// # Errors
     /// Fails if there is no capture that can be read. Lesser faults are in [`Trace::problems`].
@@ -106,7 +106,7 @@ struct Selection {
     limits: Limits,
     options: Options,
     jobs: usize,
-    /// The threads, once they were needed.
+    /// Threads, started when first needed.
     engine: Arc<OnceLock<Engine>>,
     progress: Progress,
 }
@@ -146,7 +146,7 @@ impl Default for Selection {
 
 /// A capture and the programs that ran.
 ///
-/// A clone is cheap. Methods that choose a part of the trace return another `Trace` of the same capture.
+/// Cloning is cheap. Methods that choose a part of the trace return a `Trace` of the same capture.
 #[derive(Clone, Debug)]
 pub struct Trace {
     pub(crate) opened: Arc<Opened>,
@@ -158,7 +158,7 @@ pub struct Trace {
 pub struct Diagnostic {
     /// Name of the buffer.
     pub buffer: String,
-    /// What it is.
+    /// The problem.
     pub problem: Problem,
 }
 
@@ -182,8 +182,8 @@ pub struct Outcome<T> {
 }
 
 impl<T> Outcome<T> {
-    /// Returns whether nothing is missing from the result: the capture and its programs are whole, and there is no diagnostic, no gap
-    /// but overflows, no missing code, no mismatch and no unknown path.
+    /// Returns whether nothing is missing from the result: the capture and its programs are whole, no diagnostic is an error, no limit
+    /// was reached, and the trace has no gap but overflows, no missing code, no mismatch and no unknown path.
     pub fn is_complete(&self) -> bool {
         let Tally { bad_gaps, no_code, mismatches, unknown_paths, stopped, .. } = self.tally;
         bad_gaps + no_code + mismatches + unknown_paths + stopped == 0
@@ -198,7 +198,7 @@ impl<T> Outcome<T> {
     }
 }
 
-/// How often the code of programs ran, and the programs.
+/// Counts of the code that ran, and the programs.
 #[derive(Debug)]
 pub struct ProgramProfile {
     /// The counts.
@@ -208,7 +208,7 @@ pub struct ProgramProfile {
 }
 
 impl ProgramProfile {
-    /// Returns the functions that ran, with the number of their instructions that ran. Those with most come first.
+    /// Returns the name of each function that ran and the number of instructions it executed, the most first.
     pub fn functions(&self) -> Vec<(String, u64)> {
         let mut numbers = Functions::default();
         let counted = counted_functions(&self.profile, &self.program, &mut numbers);
@@ -232,13 +232,13 @@ impl Trace {
         OpenOptions::new().open(path)
     }
 
-    /// Takes a capture that is open already, and opens the programs that ran: `images` and those that the capture names.
+    /// Creates a trace from an open capture, and opens the programs that ran: `images` and those that the capture names.
     pub fn new(capture: Capture, images: &[ImageFile], accept_mismatch: bool) -> Self {
         let (image, problems) = capture.image_of(images, accept_mismatch);
         Self::with_image(capture, image, problems, accept_mismatch)
     }
 
-    /// Takes a capture that is open already, of which no program is needed.
+    /// Creates a trace from an open capture without opening any program.
     pub fn without_programs(capture: Capture) -> Self {
         Self::with_image(capture, Image::builder().build(), Vec::new(), false)
     }
@@ -281,7 +281,7 @@ impl Trace {
         self
     }
 
-    /// Limits what is decoded of each source.
+    /// Limits what is decoded of each buffer.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.selection.limits = limits;
@@ -295,7 +295,7 @@ impl Trace {
         self
     }
 
-    /// Sets the number of threads; 0, as at the beginning, is one for each core.
+    /// Sets the number of threads; 0 (the default) starts one for each core.
     #[must_use]
     pub fn jobs(mut self, jobs: usize) -> Self {
         (self.selection.jobs, self.selection.engine) = (jobs, Arc::default());
@@ -309,7 +309,7 @@ impl Trace {
         self
     }
 
-    /// Returns what the capture says of itself: sources, buffers, programs.
+    /// Returns the capture's description: sources, buffers, programs.
     pub fn capture(&self) -> &Capture {
         &self.opened.capture
     }
@@ -362,8 +362,8 @@ impl Trace {
     }
 
     /// Decodes a buffer for `consumer`, and returns its merged output. `take` gets output that has an order, piece by piece, and may
-    /// stop decoding. If `lists` is false, a program that does not explain the trace is an error: the result would count what did not
-    /// run.
+    /// stop decoding. If `lists` is false, a program that does not explain the trace is an error, since the result would count what did
+    /// not run; [`OpenOptions::accept_mismatch`] accepts it.
     ///
     /// # Errors
     /// Fails if the trace cannot be read, or if the program does not explain it.
@@ -430,8 +430,8 @@ impl Trace {
         self.run(consumer, false, |_, _| ControlFlow::Continue(()))
     }
 
-    /// Decodes the trace on all cores, and gives the pieces of a consumer's output to `take` in the order of the file, each with the part
-    /// of it that is meant. What the program does not explain is in the output, too.
+    /// Decodes the trace on all cores, and passes the consumer's output to `take` in the order of the file: an output, and the range of
+    /// it that comes next. A program that does not explain the trace is no error here.
     ///
     /// # Errors
     /// Fails if the trace cannot be read.
@@ -535,8 +535,8 @@ impl Trace {
         }))
     }
 
-    /// Compares the chosen source with a log of what ran: one of tracewright, Spike, CVA6 or QEMU, or retirements as CSV. With `prefix`, one
-    /// of the two may end before the other.
+    /// Compares the chosen source with a log of tracewright, Spike, CVA6 or QEMU (of several threads, with the first), or with retirements
+    /// as CSV. With `prefix`, one of the two may end before the other.
     ///
     /// # Errors
     /// Fails if the trace or the log cannot be read, or if more than one source is chosen.
@@ -553,7 +553,7 @@ impl Trace {
         Ok(outcome.map(|_| checker.finish(prefix)))
     }
 
-    /// Returns where the cycles of each source went, if anything tells its cycles.
+    /// Returns where the cycles of each source went. [`SourceStalls::stalls`] is `None` for a source without cycles.
     ///
     /// # Errors
     /// Fails if the trace cannot be read, or if the program does not explain it.

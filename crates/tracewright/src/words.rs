@@ -1,4 +1,4 @@
-//! Words for what elements say.
+//! Words for the contents of elements.
 
 use tracewright_core::{Block, Contradiction, Ended, Flow, GapReason, Isa, Mismatch, Role};
 pub use tracewright_isa::riscv::privilege_name as privilege;
@@ -59,7 +59,7 @@ pub fn gap(reason: GapReason) -> &'static str {
     }
 }
 
-/// Returns where the trace and the program do not agree, and how.
+/// Returns the address at which trace and program contradict each other, and a description.
 pub fn mismatch(mismatch: &Mismatch) -> (u64, String) {
     match *mismatch {
         Mismatch::NotTaken(address) => (address, "unconditional branch not taken".into()),

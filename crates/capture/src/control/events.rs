@@ -1,4 +1,4 @@
-//! Events from outside, as a person tells them.
+//! Events from outside, from the command line or a file.
 
 use std::path::Path;
 
@@ -9,18 +9,18 @@ use tracewright_input::file::read_text;
 use crate::Error;
 use crate::error::EventAt;
 
-/// Events by name, and when each happens.
+/// Named events, and when each happens.
 #[derive(Clone, Debug, Default)]
 pub struct EventList {
     names: Vec<String>,
     moments: Vec<(u8, Moment)>,
 }
 
-/// As many as an expression can tell apart.
+/// Most events that a condition can tell apart.
 const MOST: usize = 64;
 
 impl EventList {
-    /// Parses events: those that are given, and those on the lines of a file.
+    /// Parses the `given` events, and those on the lines of a file.
     pub fn new(given: &[String], file: Option<&Path>) -> Result<Self, Error> {
         let mut list = Self::default();
         for text in given {
@@ -39,7 +39,7 @@ impl EventList {
         Ok(list)
     }
 
-    /// `NAME@cycle=N`
+    /// Adds an event: `NAME@cycle=N`.
     fn add(&mut self, text: &str) -> Result<(), String> {
         const EXPECTED: &str = "expected NAME@instruction=N or NAME@cycle=N";
         let (name, moment) = text.split_once('@').filter(|(name, _)| !name.is_empty()).ok_or(EXPECTED)?;
@@ -67,14 +67,14 @@ impl EventList {
         self.names.iter().position(|known| known == name).map(|number| number as u8)
     }
 
-    /// Returns all of them, still to come.
+    /// Returns all events, none of which has happened yet.
     pub fn events(&self) -> Events {
         let mut events = Events::new();
         self.moments.iter().for_each(|(event, moment)| events.add(*event, *moment));
         events
     }
 
-    /// Returns which there are, as the end of a message.
+    /// Returns the names of all events, as the end of a message.
     pub fn known(&self) -> String {
         match self.names.as_slice() {
             [] => ": say when it happens, with NAME@instruction=N".into(),

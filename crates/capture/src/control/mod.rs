@@ -1,4 +1,4 @@
-//! Trace control: a condition says what is traced, and speaks of symbols and of events from outside.
+//! Trace control: a condition on symbols, events and more decides what is traced.
 
 mod events;
 mod near;
@@ -16,7 +16,7 @@ pub use self::near::near;
 use crate::error::Condition;
 use crate::{Error, Remark};
 
-/// A condition that is asked for; which addresses that is depends on the program.
+/// A requested condition. The addresses of its symbols depend on the program.
 #[derive(Clone, Debug)]
 pub struct ControlRequest {
     of: Condition,
@@ -30,11 +30,11 @@ impl ControlRequest {
         Self { of: Condition::When, text: String::new(), events: EventList::default() }
     }
 
-    /// Parses a condition. Fails if it makes no sense whatever the program is.
+    /// Parses a condition. Fails if no program could make it valid.
     pub fn new(of: Condition, text: &str, events: EventList) -> Result<Self, Error> {
         let asked = Self { of, text: text.into(), events };
         match Plan::parse(text, &Known { image: None, events: &asked.events }) {
-            // That depends on where symbols are.
+            // These depend on the addresses of symbols.
             Ok(_) | Err(control::Error { problem: Problem::Empty | Problem::Overflow, .. }) => Ok(asked),
             Err(error) => Err(asked.wrong(&error, None)),
         }
@@ -45,7 +45,7 @@ impl ControlRequest {
         &self.text
     }
 
-    /// Returns what it means for a program.
+    /// Resolves the condition for a program. Adds a remark if no instruction can meet it.
     pub fn plan(&self, image: &Image, remarks: &mut Vec<Remark>) -> Result<Plan, Error> {
         if self.text.is_empty() {
             return Ok(Plan::default());
@@ -58,7 +58,7 @@ impl ControlRequest {
         Ok(plan)
     }
 
-    /// Returns a sink that hands on to `inner` what qualifies.
+    /// Returns a sink that forwards to `inner` what qualifies.
     pub fn controlled<S: HartSink>(&self, plan: &Plan, inner: S) -> Controlled<S> {
         Controlled::new(Control::new(plan.clone()), inner).with_events(self.events.events())
     }
@@ -78,7 +78,7 @@ impl ControlRequest {
     }
 }
 
-/// What names in a condition stand for. Before the program is known, any name is taken for a symbol.
+/// Resolves the names in a condition. Before the program is known, any name is taken for a symbol.
 struct Known<'a> {
     image: Option<&'a Image>,
     events: &'a EventList,
@@ -88,7 +88,7 @@ impl Names for Known<'_> {
     fn symbol(&self, name: &str) -> Option<Range<u64>> {
         let Some(image) = self.image else { return Some(0..0) };
         let range = image.symbols().resolve(name)?;
-        // The lowest bit only says that it is T32.
+        // The lowest bit only marks T32 code.
         Some(range.start & !1..range.end)
     }
 
@@ -129,7 +129,7 @@ impl Qualified {
         self.left_out += other.left_out;
     }
 
-    /// Adds what nobody can have wanted to `remarks`.
+    /// Adds remarks if nothing was traced, or if instructions were left out.
     pub fn remark(&self, asked: &ControlRequest, remarks: &mut Vec<Remark>) {
         if self.qualified == 0 && self.seen > 0 {
             let (when, has_started) = (asked.text.clone(), self.starts > 0);

@@ -1,15 +1,15 @@
-//! Names that are nearly right.
+//! Suggestions for misspelt names.
 
 use tracewright_image::Image;
 
-/// Returns the symbol of an image whose name is most like this, if one is.
+/// Returns the symbol whose name is most similar to this one, if any is similar.
 pub fn near<'i>(image: &'i Image, name: &str) -> Option<&'i str> {
     let most = (name.chars().count() / 3).clamp(1, 4);
     let near = image.symbols().names().filter_map(|known| Some((distance(name, known, most)?, known)));
     near.min().map(|(_, known)| known)
 }
 
-/// How many characters have to be put in, taken out, changed, or swapped with the next; `None`: more than `most`.
+/// Returns the edit distance: characters inserted, removed, changed, or swapped with the next; `None` if it exceeds `most`.
 fn distance(a: &str, b: &str, most: usize) -> Option<usize> {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     if a.len().abs_diff(b.len()) > most {

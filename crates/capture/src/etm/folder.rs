@@ -1,4 +1,4 @@
-//! The snapshot folder that the trace goes to.
+//! Writes a snapshot folder.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,20 +22,20 @@ pub struct Folder {
     settings: Settings,
     output: Arc<Mutex<Output>>,
     buffer: usize,
-    /// Device numbers of the cores, one a thread.
+    /// Device numbers of the cores, one for each thread.
     cores: Vec<usize>,
-    /// Threads that have no trace ID.
+    /// Number of threads without a trace ID.
     without_id: usize,
 }
 
-/// Trace IDs in the order in which threads get them: those that are never reserved for other sources first.
+/// Trace IDs in the order in which threads get them. Those that are never reserved for other sources come first.
 const IDS: [(u8, u8); 2] = [(0x10, 0x6f), (0x01, 0x0f)];
-/// Pieces of memory that the cores name at most, all together. Where there are more, only the first core names them; readers take
-/// memory for that of all cores.
+/// Most references from cores to pieces of memory. If there were more, only the first core names them; readers use the memory of one
+/// core for all.
 const MOST_NAMED: usize = 20_000;
 
 impl Folder {
-    /// Makes the folder. `description` is for people.
+    /// Creates the folder. `description` is for people.
     pub fn create(dir: &Path, settings: &Settings, description: &str) -> Result<Self, Error> {
         let mut writer = SnapshotWriter::create(dir)?;
         let plain: String =
@@ -49,7 +49,7 @@ impl Folder {
         Ok(Self { writer, dir, settings, output, buffer, cores: Vec::new(), without_id: 0 })
     }
 
-    /// Adds a thread by its index in the log and Linux's number for it. Returns the tracer that takes what it executes.
+    /// Adds a thread by its index in the log and its Linux thread ID. Returns the tracer for it.
     pub fn thread(&mut self, index: u32, tid: u32) -> Result<Tracer, Error> {
         let id = IDS.iter().flat_map(|&(first, last)| first..=last).nth(self.cores.len());
         let id = id.and_then(TraceId::new);
@@ -58,7 +58,7 @@ impl Folder {
             .map_err(|error| Error::Encoder(error.to_string()))?;
         if id.is_some() {
             let core = self.writer.core(&format!("thread{index}"), &self.settings.core, &[])?;
-            // What OpenCSD would warn about if it were missing.
+            // OpenCSD warns if these are missing.
             let more = ["TRCIDR9", "TRCIDR10", "TRCIDR11", "TRCIDR12", "TRCIDR13"].map(|name| (name, 0));
             let registers: Vec<_> =
                 registers.named().map(|(name, value)| (name, value.into())).chain(more).collect();
@@ -79,13 +79,13 @@ impl Folder {
         Ok(Tracer::new(encoder, self.settings.port, id, context, Arc::clone(&self.output)))
     }
 
-    /// Fails if trace could not be written: what comes would be lost.
+    /// Fails if trace could not be written, so that the rest would be lost.
     pub fn check(&self) -> Result<(), Error> {
         self.output.lock().unwrap_or_else(PoisonError::into_inner).check()
     }
 
-    /// Ends the trace, and adds what was in memory: `process` says what was mapped, `code` what was executed, pieces with their
-    /// addresses in the order in which they first were. Returns the totals of what is in the trace, and of what is not.
+    /// Ends the trace, and adds memory: `process` says what was mapped, and `code` has the executed pieces with their addresses, in the
+    /// order in which they first ran. Returns the totals of what is in the trace, and of what is not.
     pub fn finish(
         mut self,
         tracers: Vec<Tracer>,
@@ -105,7 +105,7 @@ impl Folder {
             left_out.instructions += tracer.left_out.instructions;
             port = port::Report::all(port.into_iter().chain(tracer.port()));
         }
-        // If the disk is full, what is there should be readable.
+        // If the disk is full, the trace so far should be readable.
         let (written, bytes) = {
             let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
             (output.finish(), output.bytes)
@@ -129,7 +129,7 @@ impl Folder {
         written.map(|()| (Traced { bytes, kept: bytes, instructions, port, ..Traced::default() }, left_out))
     }
 
-    /// Adds what was in memory: the same for all cores, in files that they share.
+    /// Adds memory: the same for all cores, in files that they share.
     fn memory(
         &mut self,
         process: &Process,
@@ -143,7 +143,7 @@ impl Folder {
         }
         let (mapped, missing) = executed.mapped(&self.dir, &process.mappings);
         remarks.extend(missing.into_iter().map(|Missing { path, why }| Remark::FileGone(path, why)));
-        // Where: file, offset and length in it, address.
+        // File, offset and length in it, address.
         let mut places = Vec::new();
         for piece in mapped {
             let file = self.writer.memory(&piece.bytes[..])?;

@@ -8,23 +8,23 @@ use crate::retirement::file_that_ran;
 
 const PAGE: usize = 4096;
 
-/// Code as it was executed. What was something else later is left out: a reader is to say that it does not know it.
+/// Code as it was executed. Code that changed is left out, so that a reader reports it as missing.
 #[derive(Default)]
 pub struct Code {
     pages: BTreeMap<u64, Page>,
-    /// The first address where something else was executed later, if there is one.
+    /// The first address where the code changed, if any.
     pub changed: Option<u64>,
 }
 
 struct Page {
     bytes: [u8; PAGE],
-    /// Which of them are known.
+    /// Which bytes of the page are known.
     known: [bool; PAGE],
-    /// Which of them changed.
+    /// Which bytes of the page changed.
     changed: [bool; PAGE],
 }
 
-/// Memory that goes into a capture: never empty.
+/// Memory that goes into a capture; never empty.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Piece {
     pub address: u64,
@@ -57,8 +57,8 @@ impl Code {
         }
     }
 
-    /// Returns what lies in the mappings of files, as it was executed; a piece for each mapping of which anything was. What was not
-    /// executed is as in the file. Paths are seen from `dir`.
+    /// Takes the code that lies in mapped files. Returns a piece for each mapping in which anything ran: bytes that ran as they ran, all
+    /// others as in the file. Paths are relative to `dir`.
     pub fn mapped(&mut self, dir: &Path, mappings: &[Mapping]) -> (Vec<Piece>, Vec<Missing>) {
         let (mut pieces, mut missing) = (Vec::new(), Vec::<Missing>::new());
         for (range, mapping) in disjoint(mappings) {
@@ -80,8 +80,8 @@ impl Code {
         (pieces, missing)
     }
 
-    /// Returns what is left: code that no file has. OpenCSD reads four bytes where it looks for a T32 instruction, also for the last of a
-    /// piece: with `has_t32` there are two more bytes, zeros.
+    /// Returns the rest: code that no file has. OpenCSD reads four bytes for every T32 instruction, also for the last of a piece, so
+    /// `has_t32` adds two zero bytes.
     pub fn rest(self, has_t32: bool) -> Vec<Piece> {
         let mut pieces: Vec<Piece> = Vec::new();
         for (number, page) in self.pages {
@@ -106,7 +106,7 @@ impl Code {
         pieces
     }
 
-    /// Whether anything was executed there.
+    /// Returns whether anything was executed in a range.
     fn any(&self, range: &Range<u64>) -> bool {
         let pages = self.pages.range(range.start / PAGE as u64..=(range.end - 1) / PAGE as u64);
         pages.into_iter().any(|(number, page)| {
@@ -115,7 +115,7 @@ impl Code {
         })
     }
 
-    /// Moves what was executed into `bytes`, which are at `start`.
+    /// Moves executed code into `bytes`, which are at address `start`.
     fn move_into(&mut self, start: u64, bytes: &mut [u8]) {
         let Some(last) = (bytes.len() as u64).checked_sub(1) else { return };
         let pages = self.pages.range_mut(start / PAGE as u64..=(start + last) / PAGE as u64);
@@ -132,7 +132,7 @@ impl Code {
     }
 }
 
-/// As much of a file as it has there, if it is still the one that was mapped.
+/// Reads a part of a file, up to its end. Fails if it is no longer the file that was mapped.
 fn read(path: &Path, id: Option<&str>, offset: u64, len: u64) -> Result<Vec<u8>, String> {
     let file = file_that_ran(path, id)?;
     let bytes = file.as_slice();
@@ -141,7 +141,7 @@ fn read(path: &Path, id: Option<&str>, offset: u64, len: u64) -> Result<Vec<u8>,
     Ok(bytes[start..start + len].to_vec())
 }
 
-/// Mappings without overlaps, by address: later ones replace earlier ones.
+/// Returns mappings without overlaps, by address. Later ones replace earlier ones.
 fn disjoint(mappings: &[Mapping]) -> Vec<(Range<u64>, &Mapping)> {
     let mut ranges: BTreeMap<u64, (u64, &Mapping)> = BTreeMap::new();
     for mapping in mappings.iter().filter(|mapping| mapping.start < mapping.end) {

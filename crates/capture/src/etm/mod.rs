@@ -1,8 +1,8 @@
-//! ETMv4 captures, made out of what threads execute: a snapshot folder that OpenCSD opens.
+//! ETMv4 captures of what threads execute: a snapshot folder that OpenCSD opens.
 //!
-//! A folder gives a tracer for each thread, which takes what that executes as a [`HartSink`](tracewright_hart::HartSink) and encodes it as the trace
-//! unit of a Cortex-A core would. Tracers can be on different threads; their bytes go to one buffer, in frames, in the order in which they
-//! come.
+//! A folder has a tracer for each thread. A tracer is a [`HartSink`](tracewright_hart::HartSink) that encodes what the thread executes, as
+//! the trace unit of a Cortex-A core would. Tracers can run on different threads of the host. Their bytes go to one buffer, in frames, in
+//! the order in which they come.
 
 mod folder;
 mod memory;

@@ -8,13 +8,13 @@ use tracewright_frames::{Framer, Options};
 use crate::Error;
 use crate::error::same;
 
-/// The one buffer that all threads' trace goes to, in frames.
+/// The buffer for the trace of all threads, in frames.
 pub struct Output {
     framer: Framer,
     frames: Vec<u8>,
     file: File,
     path: PathBuf,
-    /// Bytes that were written.
+    /// Number of bytes written.
     pub bytes: u64,
     failed: io::Result<()>,
 }
@@ -26,7 +26,7 @@ impl Output {
         Self { framer, frames: Vec::new(), file, path, bytes: 0, failed: Ok(()) }
     }
 
-    /// Bytes of a source's trace.
+    /// Adds bytes of a source's trace.
     pub fn push(&mut self, id: TraceId, bytes: &[u8]) {
         if self.framer.push(id, bytes, &mut self.frames).is_err() && self.failed.is_ok() {
             self.failed = Err(io::Error::other("a source has a trace ID that is reserved"));
@@ -34,7 +34,7 @@ impl Output {
         self.write();
     }
 
-    /// Ends the last frame. Fails if not all could be written; `bytes` were.
+    /// Ends the last frame. Fails if not everything could be written; `bytes` then says how much was.
     pub fn finish(&mut self) -> Result<(), Error> {
         self.framer.flush(&mut self.frames);
         self.write();
@@ -44,7 +44,7 @@ impl Output {
         self.check()
     }
 
-    /// Fails if not all could be written so far.
+    /// Fails if not everything could be written so far.
     pub fn check(&self) -> Result<(), Error> {
         match &self.failed {
             Ok(()) => Ok(()),
@@ -53,12 +53,12 @@ impl Output {
     }
 
     fn write(&mut self) {
-        // After an error nothing is written: a hole would be read as something else.
+        // After an error nothing more is written: a reader would misread what follows a hole.
         if self.failed.is_ok() {
             self.failed = self.file.write_all(&self.frames);
             match self.failed {
                 Ok(()) => self.bytes += self.frames.len() as u64,
-                // Frames are whole.
+                // Keep only whole frames.
                 Err(_) => drop(self.file.set_len(self.bytes)),
             }
         }

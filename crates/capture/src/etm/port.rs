@@ -1,4 +1,4 @@
-//! What is found out about the trace port while a thread is traced.
+//! Watches the trace port while a thread is traced.
 
 use tracewright_core::Element;
 use tracewright_core::port::{Port, WhenFull};
@@ -7,11 +7,11 @@ use tracewright_etm::packet::EmitError;
 
 use crate::port::{Gaps, PortRequest, Report, Sizing};
 
-/// A port that is watched. Each instruction takes a cycle: nobody tells them.
+/// A watched port. Each instruction takes one cycle, since real cycles are not known.
 pub struct Watched {
     asked: PortRequest,
     port: AtPort,
-    /// If the buffer is limited, an encoder of which all packets fit.
+    /// If the buffer is limited, the encoder of the lossless trace.
     whole: Option<AtPort>,
     sizing: Sizing,
     gaps: Gaps,
@@ -19,7 +19,7 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// Watches the port that is asked for, with the packets of this encoder, which must be new.
+    /// Watches the requested port with the packets of this encoder, which must be new.
     pub fn new(encoder: &Encoder, asked: PortRequest) -> Self {
         let at = |port| AtPort::new(encoder.clone(), port);
         let unlimited = Port { rate: asked.rate, bits: u64::MAX, when_full: WhenFull::Drop };
@@ -33,12 +33,12 @@ impl Watched {
         }
     }
 
-    /// Returns whether instructions ran of which nothing is told if tracing ends here.
+    /// Returns whether instructions ran that would be lost if tracing ended here.
     pub fn in_run(&self) -> bool {
         self.whole.as_ref().unwrap_or(&self.port).in_run()
     }
 
-    /// Adds to `bytes` what goes through the port for an element.
+    /// Appends the bytes that go through the port for an element.
     pub fn element(&mut self, element: &Element, bytes: &mut Vec<u8>) -> Result<(), EmitError> {
         if let Element::Block(block) = element {
             self.cycle += u64::from(block.count);
@@ -63,7 +63,7 @@ impl Watched {
         result.and(of_whole)
     }
 
-    /// Returns what is known at the end.
+    /// Returns the report.
     pub fn report(&self) -> Report {
         Report::new(self.asked, &self.sizing, *self.port.stats(), self.gaps).of(self.cycle, false)
     }

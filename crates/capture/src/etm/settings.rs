@@ -1,4 +1,4 @@
-//! How a trace is made: the options of the trace unit by name.
+//! Settings of the trace unit by name.
 
 use std::num::NonZero;
 
@@ -10,28 +10,28 @@ use tracewright_input::CoreKind;
 use crate::port::PortRequest;
 use crate::{Error, Remark, options};
 
-/// How a trace is made.
+/// Settings of the trace unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// The core's type, as snapshots name it.
     pub core: String,
     /// Whether threads are in the 64-bit state.
     pub is_64bit: bool,
-    /// Returns that a stack of calls foretells have no address (TRCCONFIGR.RS).
+    /// Whether returns that a return stack predicts are sent without an address (TRCCONFIGR.RS).
     pub return_stack: bool,
-    /// The context ID, which is Linux's number of the thread, is told (TRCCONFIGR.CID).
+    /// Whether context IDs are traced, which are Linux thread IDs (TRCCONFIGR.CID).
     pub context_id: bool,
-    /// All taken branches have an address (TRCCONFIGR.BB).
+    /// Whether all taken branches are sent with an address (TRCCONFIGR.BB).
     pub branch_broadcast: bool,
-    /// Times are told, if somebody tells them (TRCCONFIGR.TS).
+    /// Whether timestamps are traced, if times are known (TRCCONFIGR.TS).
     pub timestamps: bool,
-    /// Bytes from one synchronisation point to the next; 0: only at the start.
+    /// Bytes from one synchronisation point to the next; 0 for one at the start only.
     pub sync: u32,
-    /// The port that packets go through, if one is asked for.
+    /// The port that packets go through, if requested.
     pub port: Option<PortRequest>,
 }
 
-/// What can be set: name, default, meaning.
+/// All settings: name, default, meaning.
 const ALL: &[(&str, &str, &str)] = &[
     ("core", "Cortex-A76", "the core's type; Cortex-A32 for 32-bit programs"),
     ("return_stack", "on", "returns to where calls were have no address"),
@@ -42,11 +42,11 @@ const ALL: &[(&str, &str, &str)] = &[
 ];
 
 impl Settings {
-    /// Returns what the trace unit of a good core has. Threads of 32-bit programs run A32 and T32.
+    /// Returns the settings of a well-equipped core. Threads of 32-bit programs run A32 and T32.
     pub fn new(isa: Isa) -> Self {
         let is_64bit = isa == Isa::A64;
         Self {
-            // Both have an ETMv4, and OpenCSD knows them. The first also has branches that authenticate pointers.
+            // Both have an ETMv4, and OpenCSD knows them. The first also has branches with pointer authentication.
             core: if is_64bit { "Cortex-A76" } else { "Cortex-A32" }.into(),
             is_64bit,
             return_stack: true,
@@ -58,7 +58,7 @@ impl Settings {
         }
     }
 
-    /// Sets options by name: `name=value`, each.
+    /// Sets options, each given as `name=value`.
     pub fn with(mut self, pairs: &[String]) -> Result<Self, Error> {
         for (name, value) in options::pairs(pairs)? {
             self.put(name, value)?;
@@ -66,13 +66,13 @@ impl Settings {
         Ok(self)
     }
 
-    /// Sets the port, if one is asked for.
+    /// Sets the port, if requested.
     #[must_use]
     pub fn with_port(self, asked: Option<PortRequest>) -> Self {
         Self { port: asked, ..self }
     }
 
-    /// Returns what should be known of the port that is asked for.
+    /// Returns a remark about the requested port, if there is one to make.
     pub fn remark(&self) -> Option<Remark> {
         self.port?.remark(encode::AtPort::LEAST)
     }
@@ -90,7 +90,7 @@ impl Settings {
             "branch_broadcast" => self.branch_broadcast = flag()?,
             "timestamps" => self.timestamps = flag()?,
             "sync" => {
-                // Shorter than this there would be little else.
+                // With shorter distances the trace would be little else.
                 let bytes = value.parse().ok().filter(|bytes| *bytes == 0 || *bytes >= 64);
                 self.sync = bytes.ok_or_else(|| expected("a number of bytes, 0 or from 64 on"))?;
             }
@@ -101,7 +101,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Returns the trace unit's registers: an ETMv4.2 with all that can be switched on, 64-bit timestamps, four events, no speculation.
+    /// Returns the trace unit's registers: an ETMv4.2 with all these options, 64-bit timestamps, four events, no speculation.
     pub fn registers(&self, id: TraceId) -> Registers {
         let bit = |number: u32, on: bool| u32::from(on) << number;
         Registers {
@@ -120,7 +120,7 @@ impl Settings {
         }
     }
 
-    /// Returns what the trace unit decides itself.
+    /// Returns the options of the encoder that registers do not determine.
     pub(super) fn options(&self) -> encode::Options {
         encode::Options { sync_every: NonZero::new(self.sync), ..encode::Options::default() }
     }

@@ -1,4 +1,4 @@
-//! From what a thread executes to its trace, while it executes.
+//! Encodes what a thread executes, while it executes.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,30 +12,30 @@ use super::port::Watched;
 use crate::port::{PortRequest, Report};
 use crate::sink::TraceSink;
 
-/// Bytes of trace that are gathered before they go to the buffer.
+/// Bytes of trace that are gathered before they are written to the buffer.
 const GATHER: usize = 1 << 16;
 
 /// ETMv4's number of the exception with which a debugger stops a core.
 const DEBUG_HALT: u16 = 1;
 
-/// Encodes what a thread executes: user level only, as `perf record -e cs_etm//u` has it. Exceptions are told, what the kernel does
-/// is not; tracing is switched on again where the thread goes on.
+/// Encodes what a thread executes at user level, like `perf record -e cs_etm//u`. Exceptions are traced, the kernel is not; tracing
+/// is switched on again where the thread continues.
 pub struct Tracer {
     encoder: Encoder,
-    /// What takes everything instead, if there is a port.
+    /// Takes all elements instead of the encoder, if there is a port.
     port: Option<Box<Watched>>,
-    /// The trace ID; `None`: there are more threads than IDs, and instructions are only counted.
+    /// The trace ID. `None` if there are more threads than IDs; instructions are then only counted.
     id: Option<TraceId>,
     context: Context,
     bytes: Vec<u8>,
-    /// Bytes that went to the buffer.
+    /// Number of bytes written to the buffer.
     written: u64,
     to: Arc<Mutex<Output>>,
-    /// Tracing is on: the last thing told leads to the next.
+    /// Whether tracing is on, so that the next block continues the last.
     is_on: bool,
-    /// Something is to be done before the next block: tracing is off, or a time is to be told.
+    /// Whether something is due before the next block: switching tracing on, or a timestamp.
     special: bool,
-    /// The last block's end, and whether execution left it by a jump.
+    /// The end of the last block, and whether execution left it by a jump.
     end: u64,
     jumped: bool,
     isa: Isa,
@@ -45,19 +45,19 @@ pub struct Tracer {
     pub(super) left_out: LeftOut,
 }
 
-/// What a trace cannot tell.
+/// Totals of what a trace cannot represent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Branches of which nobody knows whether they were taken: a signal came just then.
+    /// Branches with an unknown outcome, since a signal came just then.
     pub branches: u64,
-    /// Blocks and exceptions that no core can have had: instructions at odd addresses, for one. Damaged logs have such.
+    /// Blocks and exceptions that no core can have executed, such as instructions at odd addresses. Damaged logs have these.
     pub nonsense: u64,
     /// Instructions of threads for which there was no trace ID.
     pub instructions: u64,
 }
 
 impl Tracer {
-    /// Traces in `context`, which says which thread it is, to `to`.
+    /// Creates a tracer of the thread that `context` names, which writes to `to`.
     pub(super) fn new(
         encoder: Encoder,
         port: Option<PortRequest>,
@@ -84,13 +84,13 @@ impl Tracer {
         }
     }
 
-    /// Takes the time of what comes next, in nanoseconds. It is traced if timestamps are switched on.
+    /// Sets the time of what comes next, in nanoseconds. It is traced if timestamps are switched on.
     pub fn time(&mut self, nanoseconds: u64) {
         self.time = Some(nanoseconds);
         self.special = true;
     }
 
-    /// Writes what was encoded so far to the buffer.
+    /// Writes the trace made so far to the buffer.
     #[cold]
     pub fn flush(&mut self) {
         if let Some(id) = self.id
@@ -102,7 +102,7 @@ impl Tracer {
         self.bytes.clear();
     }
 
-    /// Returns what is known of the port, if there is one.
+    /// Returns the report on the port, if there is one.
     pub fn port(&self) -> Option<Report> {
         self.port.as_ref().map(|port| port.report())
     }
@@ -111,7 +111,7 @@ impl Tracer {
     pub(super) fn finish(&mut self) {
         if self.id.is_some() {
             if self.instructions == 0 {
-                // A source of a capture has a trace, also if nothing ran.
+                // Every source of a capture has a trace, even if nothing ran.
                 self.start();
             }
             self.stop();
@@ -130,12 +130,12 @@ impl Tracer {
         }
     }
 
-    /// Whether instructions ran of which nothing is told if tracing ends here.
+    /// Returns whether instructions ran that would be lost if tracing ended here.
     fn in_run(&self) -> bool {
         self.port.as_ref().map_or(self.encoder.in_run(), |port| port.in_run())
     }
 
-    /// What a block makes, where there is a port.
+    /// Encodes a block that goes through the port.
     #[cold]
     fn block_at_port(&mut self, block: &Block) -> Result<(), EmitError> {
         match &mut self.port {
@@ -144,7 +144,7 @@ impl Tracer {
         }
     }
 
-    /// The last thing is not in the trace, so nothing may follow from it.
+    /// Leaves out what cannot have run. The next block must not be taken for its continuation.
     #[cold]
     fn nonsense(&mut self) {
         self.left_out.nonsense += 1;
@@ -152,7 +152,7 @@ impl Tracer {
         self.special = true;
     }
 
-    /// Does what is due before a block. Says whether it is to be traced.
+    /// Does what is due before a block. Returns whether the block is to be traced.
     #[cold]
     fn prepare(&mut self, block: &Block) -> bool {
         if self.id.is_none() {
@@ -166,7 +166,7 @@ impl Tracer {
         if !self.is_on {
             self.start();
         }
-        // Between instructions that only the next branch tells of there is no place for it.
+        // A timestamp cannot stand among instructions that only the next branch reports.
         if !self.in_run()
             && let Some(value) = self.time.take()
         {
@@ -176,7 +176,7 @@ impl Tracer {
         true
     }
 
-    /// A branch ran, and nobody knows whether it was taken. A trace cannot tell that, so the branch is left out of it.
+    /// Leaves out a branch with an unknown outcome, which no trace can represent.
     #[cold]
     fn undecided(&mut self, block: &Block) {
         if let Some(count) = block.count.checked_sub(1).filter(|count| *count > 0) {
@@ -196,7 +196,7 @@ impl Tracer {
         self.jumped = false;
     }
 
-    /// Switches tracing off. What ran since the last branch would be lost, so it ends as when a debugger stops the core.
+    /// Switches tracing off as if a debugger had stopped the core, so that what ran since the last branch is not lost.
     fn stop(&mut self) {
         if self.is_on && self.in_run() {
             self.exception(DEBUG_HALT, self.end, false);
@@ -246,7 +246,7 @@ impl HartSink for Tracer {
         if self.id.is_none() {
             return;
         }
-        // Only one of the two instruction sets has such addresses.
+        // Only T32 has such addresses.
         if self.isa == Isa::A32 && trap.pc & 2 != 0 {
             self.isa = Isa::T32;
         }
@@ -256,7 +256,7 @@ impl HartSink for Tracer {
             self.start();
         }
         self.exception(u16::try_from(trap.cause).unwrap_or(u16::MAX), trap.pc, self.jumped);
-        // What the kernel does is not traced.
+        // The kernel is not traced.
         self.is_on = false;
         self.special = true;
     }
@@ -267,7 +267,7 @@ impl HartSink for Tracer {
 }
 
 impl TraceSink for Tracer {
-    /// Without the bytes of frames.
+    /// Returns the number of bytes of trace, without frames.
     fn bytes(&self) -> u64 {
         self.written + self.bytes.len() as u64
     }

@@ -1,4 +1,4 @@
-//! ETMv4 as one of the protocols that captures can be made in.
+//! ETMv4 as a protocol for captures.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ pub static PROTOCOL: Protocol = Protocol {
     create,
 };
 
-/// What it is called in messages.
+/// Its name in messages.
 const NAME: &str = "ETMv4";
 
 fn create(dir: &Path, request: &Request<'_>) -> Result<Box<dyn TraceWriter>, Error> {

@@ -1,30 +1,30 @@
-//! What instructions did to memory and control registers, from what a log tells of it.
+//! Infers from a log what instructions did to memory and control registers.
 //!
-//! A log has addresses, and perhaps values, of accesses to memory, and the code: no registers. So not all is known that data trace tells:
+//! A log has the code, and addresses and perhaps values of memory accesses, but no registers. So some of what data trace needs is unknown:
 //!
-//! * Control registers: which, and what was done to it, is in the instruction. Values are not known.
-//! * Atomics: QEMU tells of a load and of a store; of the latter the value that was stored, or the operand, as it happened to translate
-//!   the instruction. An operand is told only if both come to the same, or if the code before says what it was.
-//! * Store-conditionals: whether they failed is known where a branch asks for just that, or if values say that memory was not what
-//!   had been loaded. One that failed without an access has no address.
+//! * Control registers: the instruction has the register and the operation. Values are not known.
+//! * Atomics: QEMU reports a load and a store. The store has the value that was stored or the operand, depending on how QEMU translated
+//!   the instruction. An operand is traced only if both are the same, or if the code before determines it.
+//! * Store-conditionals: success is known if a branch tests it, or if values show that memory was not what had been loaded. One that
+//!   failed without an access has no address.
 
 use tracewright_core::{AtomicOp, DataAccess, DataKind, Ended};
 use tracewright_etrace::data::{atomic_op, csr_op};
 use tracewright_hart::Access;
 use tracewright_isa::riscv::{AccessKind, Instruction, Op};
 
-/// What is known of an instruction.
+/// What is known of an instruction's access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
     /// It did nothing that is traced.
     Nothing,
-    /// It did this.
+    /// It made this access.
     Access(DataAccess),
-    /// It did something like this, of which not all is known.
+    /// It made an access of this kind and size, of which not everything is known.
     Unknown(DataKind, u8),
 }
 
-/// A block, as far as its accesses are concerned.
+/// A block, for the inference of its accesses.
 #[derive(Clone, Copy, Debug)]
 pub struct Ran<'a> {
     /// Its instructions.
@@ -33,27 +33,27 @@ pub struct Ran<'a> {
     pub ended: Ended,
 }
 
-/// Finds out what instructions did.
+/// Infers the accesses of instructions.
 #[derive(Clone, Debug)]
 pub struct Accesses {
-    /// Whether values are to be told.
+    /// Whether values are traced.
     has_values: bool,
-    /// What the last load-reserved found: bytes, and their value.
+    /// Size and value of the last load-reserved.
     reserved: Option<(u8, u64)>,
 }
 
 impl Accesses {
-    /// Looks for accesses with values, or with addresses alone.
+    /// Creates an inference of accesses with values, or with addresses alone.
     pub fn new(has_values: bool) -> Self {
         Self { has_values, reserved: None }
     }
 
-    /// Forgets what came before: something is missing here.
+    /// Forgets what came before, where something is missing.
     pub fn lose(&mut self) {
         self.reserved = None;
     }
 
-    /// Returns what the instruction with this index did, of which the log tells these accesses. Has to be asked of all, in their order.
+    /// Returns the access of the instruction with this index, for which the log has `accesses`. Must be called for all instructions in order.
     pub fn of(&mut self, ran: Ran<'_>, index: usize, accesses: &[Access]) -> Known {
         let Some(instruction) = ran.code.get(index) else { return Known::Nothing };
         if let Some(op) = csr_op(instruction.op) {
@@ -102,7 +102,7 @@ impl Accesses {
         let Some(Found { address, load, store }) = found else {
             return Known::Unknown(DataKind::StoreFailed, size);
         };
-        // QEMU stores if memory is as it was when it was loaded.
+        // QEMU stores if memory still has the value that was loaded.
         let by_value = reserved.zip(load).map(|((_, reserved), load)| reserved == load.value);
         match (by_value.or_else(|| succeeded(ran, index)), store) {
             (Some(true), Some(store)) => {
@@ -144,7 +144,7 @@ struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    /// `None`: they are not what an instruction of so many bytes does.
+    /// Returns `None` if an instruction that accesses `size` bytes cannot have made these accesses.
     fn new(accesses: &'a [Access], size: u8) -> Option<Self> {
         let (first, second) = match accesses {
             [first] => (first, None),
@@ -164,7 +164,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// Whether a store-conditional stored, if the instruction after it is a branch that asks for that.
+/// Returns whether a store-conditional stored, if the instruction after it is a branch that tests it.
 fn succeeded(ran: Ran<'_>, index: usize) -> Option<bool> {
     let rd = ran.code.get(index)?.rd;
     let [branch] = ran.code.get(index + 1..)? else { return None };
@@ -176,7 +176,7 @@ fn succeeded(ran: Ran<'_>, index: usize) -> Option<bool> {
     }
 }
 
-/// The operand of an atomic, if the code of its block says it.
+/// Returns the operand of an atomic, if the code of its block determines it.
 fn constant(code: &[Instruction], index: usize) -> Option<u64> {
     let register = code.get(index)?.rs2;
     if register == 0 {
@@ -186,13 +186,13 @@ fn constant(code: &[Instruction], index: usize) -> Option<u64> {
     (last.op == Op::Addi && last.rs1 == 0).then_some(i64::from(last.imm) as u64)
 }
 
-/// The operand of an atomic that found this, if `told` is it, and also what was stored.
+/// Returns `told` if it must be both the operand of an atomic that loaded `found`, and the value stored.
 fn operand(op: AtomicOp, found: u64, told: u64, ones: u64) -> Option<u64> {
     let is_certain = match op {
         AtomicOp::Swap => true,
         AtomicOp::Add | AtomicOp::Or | AtomicOp::Xor => found == 0,
         AtomicOp::And => found == ones,
-        // What is left there is one of both.
+        // The result is one of the two.
         AtomicOp::Max | AtomicOp::Min => told != found,
     };
     is_certain.then_some(told)

@@ -4,31 +4,31 @@ use tracewright_image::Image;
 /// Code that was executed.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ExecutedCode {
-    /// What is not in the programs, or is something else there: pieces with their addresses.
+    /// Code that is not in the programs, or differs there: pieces with their addresses.
     pub pieces: Vec<(u64, Vec<u8>)>,
-    /// The first address of which nobody knows the code.
+    /// The first address whose code is not known.
     pub unknown: Option<u64>,
 }
 
-/// Half-words of which nobody knows the code, until no more are looked for: a log can tell of any number of them. After that a block is
-/// left where its code is not known.
+/// Most half-words of unknown code that are looked up one by one, since a log can have any number of them. After that, the rest of a block
+/// is skipped where its code is not known.
 const MOST_UNKNOWN: u64 = 1 << 20;
 
-/// Returns code that was executed and is not in `image`. `halfword` tells what is at an address. Boot code, code that a program made, and
-/// all of it where there is no program.
+/// Returns code that was executed and is not in `image`: boot code, generated code, and everything if there is no program. `halfword`
+/// returns the code at an address.
 pub fn executed_code<'a>(
     blocks: impl Iterator<Item = &'a Block>,
     image: &Image,
     mut halfword: impl FnMut(u64) -> Option<[u8; 2]>,
 ) -> ExecutedCode {
-    // What traps does not retire, but its reader wants to see it.
+    // An instruction that traps does not retire, but a reader wants to see it.
     let end = |block: &Block| block.end.saturating_add(if block.ended == Ended::Cut { 4 } else { 0 });
     let mut ranges: Vec<(u64, u64, u64)> =
         blocks.filter(|block| block.count > 0).map(|block| (block.start, end(block), block.end)).collect();
     ranges.sort_unstable();
     let (mut unknown, mut unknowns) = (None, 0);
     let mut pieces: Vec<(u64, Vec<u8>)> = Vec::new();
-    // Blocks overlap: what was looked at is not looked at again.
+    // Blocks overlap: each address is looked at once.
     let mut done = 0;
     for (start, end, retired) in ranges {
         for at in (start.max(done)..end).step_by(2) {

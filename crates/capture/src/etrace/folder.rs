@@ -1,4 +1,4 @@
-//! The capture folder that a trace goes to.
+//! Writes a capture folder.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,22 +12,22 @@ use super::{ExecutedCode, Finished, Seen, Settings, TraceFile, Tracer, executed_
 use crate::protocol::Traced;
 use crate::{Error, Remark, StopFlag};
 
-/// A capture folder that is being written: one source and one buffer for each hart, or thread.
+/// A capture folder that is being written, with a source and a buffer for each hart or thread.
 pub struct Folder {
     writer: CaptureWriter,
     settings: Settings,
     /// The files of the buffers, and of delta trace, in the order in which they were made.
     paths: Vec<(PathBuf, Option<PathBuf>)>,
-    /// Programs that are in it.
+    /// Programs that are in the folder.
     programs: Vec<ImageFile>,
     stop: StopFlag,
 }
 
-/// Pieces of code that are kept at most: a description with more is no longer read.
+/// Most pieces of code that are kept: a description with more would be too large to read.
 const MOST_PIECES: usize = 20_000;
 
 impl Folder {
-    /// Makes the folder. Nothing is traced yet.
+    /// Creates the folder. Nothing is traced yet.
     pub fn create(
         dir: &Path,
         settings: &Settings,
@@ -43,7 +43,7 @@ impl Folder {
         Ok(Self { writer, settings, paths: Vec::new(), programs: Vec::new(), stop })
     }
 
-    /// Adds a hart or thread, which is a source with this name. Returns what writes its trace into a file of its own, `buffer`.
+    /// Adds a hart or thread as a source with this name. Returns a tracer that writes to a file of its own, `buffer`.
     pub fn source(&mut self, name: &str, buffer: &str) -> Result<Tracer<TraceFile>, Error> {
         let source = self.writer.source(name, self.settings.source.clone());
         let (path, file) = self.writer.buffer(buffer, &[source])?;
@@ -57,7 +57,7 @@ impl Folder {
         Ok(tracer.with_delta(&self.settings, TraceFile::new(file, self.settings.ring, &self.stop)))
     }
 
-    /// Adds programs that are not there yet: before anything runs, so that what is traced can be read whatever happens.
+    /// Adds programs that are not there yet. Called before anything runs, so that the trace can be read even after a crash.
     pub fn add_programs(&mut self, programs: &[ImageFile]) -> Result<(), Error> {
         for file in programs {
             if !self.programs.contains(file) {
@@ -68,8 +68,8 @@ impl Folder {
         Ok(())
     }
 
-    /// Ends the traces, which come in the order in which they were made, and adds the programs that ran, and what was executed besides.
-    /// `halfword` returns what is at an address where nothing was seen to run. Returns the totals of each trace.
+    /// Ends the traces, which come in the order in which they were made, and adds the programs that ran and other executed code.
+    /// `halfword` returns the code at an address that no tracer has seen. Returns the totals of each trace.
     pub fn finish<'a>(
         mut self,
         tracers: Vec<Tracer<TraceFile>>,
@@ -82,7 +82,7 @@ impl Folder {
         let mut all = Vec::with_capacity(tracers.len());
         let mut seen = Seen::new();
         let mut failed = None;
-        // If the disk is full, what is there should be readable.
+        // If the disk is full, the trace so far should be readable.
         let mut fail = |path: &Path, error: io::Error| {
             failed.get_or_insert((path.to_owned(), error));
         };
@@ -116,7 +116,7 @@ impl Folder {
         for file in programs {
             let bytes =
                 read_plain(&file.path, MAX_PROGRAM).map_err(|error| Error::read(&file.path, error))?;
-            // What is wrong with it is told by whoever reads the capture.
+            // Readers of the capture report what is wrong with it.
             let _ = match (bytes.starts_with(b"\x7fELF"), file.at) {
                 (true, at) => builder.elf("", Bytes::new(bytes), at, MemorySpace::ANY),
                 (false, Some(at)) => builder.raw("", Bytes::new(bytes), at, MemorySpace::ANY),

@@ -1,18 +1,18 @@
 use tracewright_etrace::decode::{Handler, HandlerPlace};
 use tracewright_hart::{Privilege, Trap};
 
-/// Where traps were seen to go, for traces that leave it out (implicit exceptions).
+/// Trap handlers that were seen, for traces that leave them out (implicit exceptions).
 #[derive(Debug)]
 pub struct TrapTargets {
     privilege: u8,
-    /// A trap of which the privilege is not known yet.
+    /// A trap whose target privilege is not known yet.
     pending: Option<Trap>,
-    /// Of each privilege, all places that explain every trap so far.
+    /// For each privilege, all handler places that explain every trap so far.
     places: Vec<(u8, Vec<HandlerPlace>)>,
 }
 
 impl Default for TrapTargets {
-    /// Begins in M mode, as the encoder does: logs without privileges never tell another.
+    /// Begins in M mode, as the encoder does. Logs without privileges never leave it.
     fn default() -> Self {
         Self { privilege: Privilege::Machine as u8, pending: None, places: Vec::new() }
     }
@@ -25,12 +25,12 @@ impl TrapTargets {
         self.pending = Some(*trap);
     }
 
-    /// Takes the privilege of what comes next.
+    /// Sets the privilege of what comes next.
     pub fn privilege(&mut self, privilege: Privilege) {
         self.privilege = privilege as u8;
     }
 
-    /// Settles the last trap: something runs after it, in the privilege that it was taken to.
+    /// Settles the last trap when something runs after it, in the privilege that it was taken to.
     #[inline]
     pub fn settle(&mut self) {
         if let Some(trap) = self.pending.take() {
@@ -47,7 +47,7 @@ impl TrapTargets {
         }
     }
 
-    /// Returns the handlers, and the privileges whose traps went to several places. A trap that nothing came after went nowhere.
+    /// Returns the handlers, and the privileges whose traps went to several places. Ignores a trap after which nothing ran.
     pub fn finish(self) -> (Vec<Handler>, Vec<u8>) {
         let (known, unknown): (Vec<_>, Vec<_>) =
             self.places.into_iter().partition(|(_, places)| !places.is_empty());
@@ -60,7 +60,7 @@ impl TrapTargets {
     }
 }
 
-/// All places that explain where a trap went.
+/// Returns all handler places that explain where a trap went.
 fn places(trap: &Trap) -> Vec<HandlerPlace> {
     let Trap { pc, cause, next, .. } = *trap;
     match trap.served {

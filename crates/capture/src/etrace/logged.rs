@@ -1,4 +1,4 @@
-//! Data trace of what a log tells.
+//! Data trace from a log.
 
 use std::io::Write;
 
@@ -14,7 +14,7 @@ use crate::Error;
 use crate::sink::TraceSink;
 
 impl Settings {
-    /// Returns how a trace of a log of RV64 code is made: with all that it has of accesses to memory, unless options say otherwise.
+    /// Returns the settings for a log of RV64 code: with all its memory accesses, unless options say otherwise.
     pub fn of_log(has: LogData, options: &[String]) -> Result<Self, Error> {
         let mut options = options.to_vec();
         if !options.iter().any(|option| option.starts_with("data=")) {
@@ -37,24 +37,24 @@ impl Settings {
     }
 }
 
-/// A tracer of RV64 code that finds out what instructions did from the accesses of a log. What cannot be known is left out, and the trace
-/// says that accesses are missing there: instruction trace ends behind that instruction, and begins anew with the next, so that no other
-/// access is taken for that one.
+/// A tracer of RV64 code that infers what instructions did from the accesses of a log. Unknown accesses are left out, and the trace marks
+/// that they are missing: instruction trace ends after that instruction and resumes with the next, so that no other access is taken for
+/// the missing one.
 pub struct Logged<W> {
-    /// What is told all that is known.
+    /// The tracer that takes what is known.
     pub tracer: Tracer<W>,
     params: Params,
     options: data::Options,
     accesses: Accesses,
-    /// Of the block to come.
+    /// Instructions of the block to come.
     code: Vec<Instruction>,
     found: Vec<Access>,
-    /// Accesses that are not in the trace, since not all is known of them.
+    /// Number of accesses that are not in the trace, since not everything is known of them.
     pub unknown: u64,
 }
 
 impl<W: Write> Logged<W> {
-    /// Finds accesses for a tracer that was set up so, if data is traced.
+    /// Creates a tracer that infers accesses, if data is traced.
     pub fn new(settings: &Settings, tracer: Tracer<W>) -> Self {
         let options = settings.data.unwrap_or_default();
         Self {

@@ -1,7 +1,7 @@
-//! E-Trace captures, made out of what harts and threads execute.
+//! E-Trace captures of what harts and threads execute.
 //!
-//! [`PROTOCOL`] makes capture folders. A [`Tracer`] alone takes what a hart executes, as a [`HartSink`](tracewright_hart::HartSink), and writes the trace
-//! to anything. [`Settings`] has every parameter and option of the encoder by its name.
+//! [`PROTOCOL`] makes capture folders. A [`Tracer`] alone is a [`HartSink`](tracewright_hart::HartSink) that encodes what a hart executes and
+//! writes the trace to any writer. [`Settings`] has every parameter and option of the encoder by its name.
 
 mod accesses;
 mod code;

@@ -1,28 +1,28 @@
-//! The file that a trace goes to: all of it, or its end.
+//! Writes a trace to a file: all of it, or only its end.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use crate::stop::{StopFlag, ending};
 
-/// A file that a trace is written to. As a ring it has so many bytes, and the newest take the place of the oldest, as in the buffer
-/// of a trace unit.
+/// A file that a trace is written to. As a ring it has a fixed size, and the newest bytes replace the oldest, as in the buffer of a trace
+/// unit.
 #[derive(Debug)]
 pub struct TraceFile {
     file: File,
     ring: Option<u64>,
     stop: StopFlag,
-    /// Bytes that were written, all together.
+    /// Number of bytes written in total.
     written: u64,
 }
 
 impl TraceFile {
-    /// Writes to `file`, which is empty: all, or into a ring of `ring` bytes. Sets `stop` when writing fails.
+    /// Writes to `file`, which must be empty: everything, or a ring of `ring` bytes. Sets `stop` when writing fails.
     pub fn new(file: File, ring: Option<u64>, stop: &StopFlag) -> Self {
         Self { file, ring, stop: StopFlag::clone(stop), written: 0 }
     }
 
-    /// Puts what is in a ring in order, the oldest first. Says how many bytes there are.
+    /// Puts the bytes of a ring in order, the oldest first. Returns the number of bytes in the file.
     pub fn close(mut self) -> io::Result<u64> {
         let Some(size) = self.ring.filter(|size| self.written > *size) else { return Ok(self.written) };
         let mut bytes = Vec::new();
@@ -61,14 +61,14 @@ impl Write for TraceFile {
     }
 }
 
-/// What gathers bytes, and writes many at once.
+/// A buffered writer that keeps its first error.
 #[derive(Debug)]
 pub struct Gather<W> {
-    /// What was gathered.
+    /// Bytes that were not written yet.
     pub bytes: Vec<u8>,
-    /// Bytes that were written.
+    /// Number of bytes passed on so far, also after an error.
     pub written: u64,
-    /// Why not all could be written.
+    /// Why not everything could be written.
     pub failed: io::Result<()>,
     to: W,
 }
@@ -77,12 +77,12 @@ impl<W: Write> Gather<W> {
     /// Bytes that are gathered before they are written.
     const MOST: usize = 1 << 16;
 
-    /// Writes to `to`.
+    /// Creates a writer to `to`.
     pub fn new(to: W) -> Self {
         Self { bytes: Vec::with_capacity(2 * Self::MOST), written: 0, failed: Ok(()), to }
     }
 
-    /// Writes what was gathered if it is enough.
+    /// Writes the gathered bytes if there are enough.
     #[inline]
     pub fn check(&mut self) {
         if self.bytes.len() >= Self::MOST {
@@ -90,18 +90,18 @@ impl<W: Write> Gather<W> {
         }
     }
 
-    /// Writes what was gathered.
+    /// Writes the gathered bytes.
     #[cold]
     pub fn write(&mut self) {
         self.written += self.bytes.len() as u64;
-        // After an error nothing is written: a hole would be read as something else.
+        // After an error nothing more is written: a reader would misread what follows a hole.
         if self.failed.is_ok() {
             self.failed = self.to.write_all(&self.bytes);
         }
         self.bytes.clear();
     }
 
-    /// Writes the rest. Returns what took it all.
+    /// Writes the rest. Returns the inner writer.
     pub fn finish(mut self) -> io::Result<W> {
         self.write();
         self.failed?;

@@ -1,4 +1,4 @@
-//! What is found out about the trace port while a hart is traced.
+//! Watches the trace port while a hart is traced.
 
 use tracewright_etrace::encode::{BlockEncoder, Encoder, Reached};
 use tracewright_etrace::ingress::{Entry, Executed};
@@ -9,19 +9,19 @@ use super::Settings;
 use super::delta::synchronises;
 use crate::port::{Gaps, PortRequest, Report, Sizing};
 
-/// What an encoder is told.
+/// An input of an encoder.
 #[derive(Clone, Copy, Debug)]
 pub enum Step<'a> {
-    /// What retired, and how many instructions that are.
+    /// An entry, and the number of its instructions.
     Retired(&'a Entry, u32),
-    /// What comes next does not follow.
+    /// A halt: the next entry does not continue the last.
     Halt,
-    /// Nothing more comes.
+    /// The end.
     Finish,
 }
 
 impl Step<'_> {
-    /// Tells it an encoder.
+    /// Passes the step to an encoder.
     pub fn tell(self, encoder: &mut BlockEncoder, out: &mut impl FnMut(u64, &Packet)) {
         match self {
             Self::Retired(entry, _) => encoder.entry(entry, out),
@@ -31,16 +31,16 @@ impl Step<'_> {
     }
 }
 
-/// A port that is watched.
+/// A watched port.
 pub struct Watched {
     asked: PortRequest,
     sizing: Sizing,
-    /// If the buffer is limited, an encoder of which all packets fit.
+    /// If the buffer is limited, the encoder of the lossless trace.
     whole: Option<Whole>,
-    /// What was lost so far.
+    /// Losses so far.
     pub gaps: Gaps,
     cycle: u64,
-    /// Instructions that ran before the last entry, and those of it.
+    /// Instructions that ran before the last entry, and those of the last entry.
     before: u64,
     count: u32,
     /// Instructions that a reader knows of.
@@ -48,19 +48,19 @@ pub struct Watched {
     was_lost: bool,
 }
 
-/// The trace that loses nothing, of which only the size matters.
+/// The lossless trace, of which only the size matters.
 struct Whole {
     encoder: BlockEncoder,
     writer: Writer,
     source: u16,
     has_timestamps: bool,
-    /// A packet synchronised with an instruction, since that was asked last.
+    /// Whether a packet synchronised with an instruction since the last query.
     is_synchronised: bool,
     bytes: Vec<u8>,
 }
 
 impl Watched {
-    /// Watches the port that is asked for, if one is.
+    /// Watches the port, if one is requested.
     pub fn new(settings: &Settings) -> Option<Self> {
         let asked = settings.port?;
         let whole = asked.limited.map(|_| {
@@ -89,7 +89,7 @@ impl Watched {
         })
     }
 
-    /// Counts what the encoder made of `step`: so many packets, with so many bits.
+    /// Counts the packets and bits that the encoder made for `step`.
     pub fn after(&mut self, step: Step<'_>, encoder: &mut Encoder, packets: u64, bits: u64) {
         let count = match step {
             Step::Retired(entry, count) => {
@@ -115,7 +115,7 @@ impl Watched {
         };
         let ran = self.before + u64::from(self.count);
         let is_lost = encoder.is_lost();
-        // The end tells of a loss at once.
+        // The end reports a loss at once.
         let is_last_loss = matches!(step, Step::Finish) && encoder.port_stats().refused > self.gaps.losses;
         if !self.was_lost && (is_lost || is_last_loss) {
             self.gaps.begin(self.told);
@@ -129,19 +129,19 @@ impl Watched {
         self.was_lost = is_lost;
     }
 
-    /// Returns whether the trace that loses nothing synchronised with an instruction since the last call, if it is another one.
+    /// Returns whether the lossless trace synchronised with an instruction since the last call; `None` if nothing can be lost.
     pub fn take_synchronised(&mut self) -> Option<bool> {
         self.whole.as_mut().map(|whole| core::mem::take(&mut whole.is_synchronised))
     }
 
-    /// Returns what is known at the end.
+    /// Returns the report.
     pub fn report(&self, encoder: &Encoder, is_timed: bool) -> Report {
         Report::new(self.asked, &self.sizing, encoder.port_stats(), self.gaps).of(self.before, is_timed)
     }
 }
 
 impl Whole {
-    /// How many packets are made of this, and their bits.
+    /// Passes a step to the lossless encoder. Returns the number of packets that it makes, and their bits.
     fn tell(&mut self, step: Step<'_>) -> (u64, u64) {
         let Self { encoder, writer, source, has_timestamps, is_synchronised, bytes } = self;
         bytes.clear();
@@ -152,7 +152,7 @@ impl Whole {
             let timestamp = has_timestamps.then_some(0);
             let message =
                 Message { source: *source, flow: 0, timestamp, content: Content::Instruction(*packet) };
-            // That a packet cannot be written is told of the other trace.
+            // A packet that cannot be written is reported for the other trace.
             let _ = writer.message(&message, bytes);
         });
         (packets, 8 * bytes.len() as u64)

@@ -2,25 +2,25 @@ use std::collections::HashMap;
 
 use tracewright_core::Block;
 
-/// Code as it was executed: at the end of a run it may be gone, or lie behind a page table.
+/// Code as it was executed. At the end of a run it may be gone, or lie behind a page table.
 #[derive(Debug)]
 pub struct Seen {
     /// The instructions of the block to come.
     bits: Vec<u32>,
-    /// Half-words by address; the first that was executed there counts.
+    /// Half-words by address. The first that was executed at an address counts.
     code: HashMap<u64, u16>,
-    /// Blocks that were looked at lately: start and end.
+    /// Start and end of blocks that were taken lately.
     quick: Vec<(u64, u64)>,
-    /// The first address where something else was executed later, if there is one.
+    /// The first address where the code changed, if any.
     pub changed: Option<u64>,
 }
 
 const QUICK: usize = 1 << 12;
-/// Half-words that are kept: bounds memory.
+/// Most half-words that are kept: bounds memory.
 const MOST: usize = 1 << 24;
 
 impl Seen {
-    /// Returns one that has seen nothing.
+    /// Returns an empty record.
     pub(crate) fn new() -> Self {
         Self { bits: Vec::new(), code: HashMap::new(), quick: vec![(0, 0); QUICK], changed: None }
     }
@@ -55,7 +55,7 @@ impl Seen {
         }
     }
 
-    /// Adds what another one has seen, of the same memory.
+    /// Adds another record of the same memory.
     pub fn merge(&mut self, other: Self) {
         self.changed = self.changed.or(other.changed);
         if self.code.is_empty() {
@@ -69,7 +69,7 @@ impl Seen {
         }
     }
 
-    /// Returns what was executed at an address.
+    /// Returns the code that was executed at an address.
     pub fn halfword(&self, at: u64) -> Option<[u8; 2]> {
         self.code.get(&at).map(|half| half.to_le_bytes())
     }

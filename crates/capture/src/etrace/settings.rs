@@ -1,4 +1,4 @@
-//! How a trace is made: every parameter and option of the encoder by its name.
+//! Settings of the encoder: every parameter and option by its name.
 
 use tracewright_core::Isa;
 use tracewright_etrace::encode::{self, Resync, ResyncMode};
@@ -13,32 +13,32 @@ use crate::options::{self, flag};
 use crate::port::PortRequest;
 use crate::{Error, Remark};
 
-/// How a trace is made.
+/// Settings of the encoder.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What a reader must know of it.
+    /// Description of the source, which a reader needs.
     pub source: EtraceSource,
-    /// When the encoder synchronises anew.
+    /// When the encoder resynchronises.
     pub resync: Resync,
-    /// Only so many bytes are kept, the newest.
+    /// Size of the ring that keeps the newest bytes, if not all are kept.
     pub ring: Option<u64>,
     /// How changes of context are reported.
     pub ctype: CType,
-    /// How many bits the types of instructions have.
+    /// Width of instruction types (`itype`).
     pub itype_width: ITypeWidth,
-    /// Every packet empties the branch map.
+    /// Whether every packet empties the branch map.
     pub shallow: bool,
-    /// The port that packets go through, if one is asked for.
+    /// The port that packets go through, if requested.
     pub port: Option<PortRequest>,
-    /// Delta trace, if one is asked for.
+    /// Delta trace, if requested.
     pub delta: Option<DeltaSettings>,
-    /// How data is traced, if it is.
+    /// Options of data trace, if data is traced.
     pub data: Option<data::Options>,
-    /// Messages from one alignment sequence to the next; 0: there are none.
+    /// Messages from one alignment sequence to the next; 0 for none.
     pub align: u32,
 }
 
-/// A setting that is no parameter or option of the specification: name, default, meaning.
+/// Settings that are not in the specification: name, default, meaning.
 const OTHERS: &[(&str, &str, &str)] = &[
     ("id", "0", "the source's ID in the stream (srcID)"),
     ("encapsulation", "standard", "standard, smi or pulp"),
@@ -59,7 +59,7 @@ const OTHERS: &[(&str, &str, &str)] = &[
 ];
 
 impl Settings {
-    /// Returns what a good encoder has.
+    /// Returns the settings of a well-equipped encoder.
     pub fn new(isa: Isa) -> Self {
         let width = if isa == Isa::Rv32 { 32 } else { 64 };
         let params = Params {
@@ -100,10 +100,10 @@ impl Settings {
         }
     }
 
-    /// Sets parameters and options by name: `name=value`, each.
+    /// Sets parameters and options, each given as `name=value`.
     pub fn with(mut self, pairs: &[String]) -> Result<Self, Error> {
         let mut given = options::pairs(pairs)?;
-        // What data trace is based on what its other options say.
+        // `data` comes last, since it depends on the other options of data trace.
         given.sort_by_key(|(name, _)| *name == "data");
         for &(name, value) in &given {
             match Field::named(name) {
@@ -133,7 +133,7 @@ impl Settings {
         Ok(self)
     }
 
-    /// A setting that is not the specification's.
+    /// Sets an option that is not in the specification.
     fn other(&mut self, name: &str, value: &str) -> Result<(), Error> {
         let expected = |what: &str| Error::option(format!("{name}={value}: expected {what}"));
         let number = |most: u32| {
@@ -188,8 +188,8 @@ impl Settings {
         Ok(())
     }
 
-    /// Sets delta trace, if it is asked for. What an option does not switch off comes with it: packets that synchronise have their
-    /// time, by which a reader finds the same instruction there.
+    /// Sets delta trace, if requested. Unless an option switches it off, packets that synchronise then have a time, by which a reader
+    /// finds the same instruction in the delta trace.
     #[must_use]
     pub fn with_delta(mut self, delta: Option<DeltaSettings>) -> Self {
         self.delta = delta;
@@ -197,7 +197,7 @@ impl Settings {
         self
     }
 
-    /// Sets the port, if one is asked for.
+    /// Sets the port, if requested.
     pub fn with_port(mut self, asked: Option<PortRequest>) -> Result<Self, Error> {
         self.port = asked;
         if self.data.is_some() && asked.is_some() {
@@ -206,7 +206,7 @@ impl Settings {
         Ok(self)
     }
 
-    /// Returns what should be known of the port that is asked for.
+    /// Returns a remark about the requested port, if there is one to make.
     pub fn remark(&self) -> Option<Remark> {
         let needs = self.limited()?.least().max(self.delta.map_or(0, |_| super::delta::LEAST));
         self.port?.remark(needs)
@@ -250,7 +250,7 @@ impl Settings {
         Ok(())
     }
 
-    /// What is switched on needs its table. What was only on by default goes off without it.
+    /// Fails if a given option lacks the table it needs. Switches off options that are on only by default and lack theirs.
     fn tables(&mut self, given: &[(&str, &str)]) -> Result<(), Error> {
         let is_given = |name: &str| given.iter().any(|(other, _)| *other == name);
         let stream::Config { params, options, .. } = &mut self.source.config;
@@ -277,7 +277,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Returns the configuration of an encoder that is set up so.
+    /// Returns the configuration of the encoder.
     pub fn encoder(&self) -> encode::Config {
         encode::Config {
             params: self.source.config.params.clone(),
@@ -290,7 +290,7 @@ impl Settings {
         }
     }
 
-    /// Fails if data is to be traced: logs of a hart do not tell what that needs.
+    /// Fails if data is to be traced, since logs of a hart lack what that needs.
     pub fn refuse_data(&self) -> Result<(), Error> {
         match self.data {
             None => Ok(()),
@@ -328,7 +328,7 @@ impl Settings {
 }
 
 fn row(text: &mut String, name: &str, default: &str, meaning: &str) {
-    /// Where meanings begin.
+    /// Column of the meanings.
     const MEANING: usize = 31;
     let mut line = format!("  {name:<19}{default:<10}");
     for word in meaning.split(' ') {

@@ -1,4 +1,4 @@
-//! From what a hart executes to a trace, while it executes.
+//! Encodes what a hart executes, while it executes.
 
 use std::io::{self, Write};
 
@@ -18,30 +18,30 @@ use super::{Gather, Seen, Settings};
 use crate::protocol::Traced;
 use crate::sink::TraceSink;
 
-/// Encodes what a hart executes, and writes it.
+/// Encodes what a hart executes, and writes the trace.
 pub struct Tracer<W> {
     encoder: BlockEncoder,
     /// Data trace, if it is switched on.
     data: Option<Companion>,
-    /// The port, if one is asked for.
+    /// The port, if requested.
     port: Option<Box<Watched>>,
-    /// The cycles of instructions, if they are told, too.
+    /// Delta trace, if requested.
     delta: Option<Box<Delta<W>>>,
     out: Out<W>,
     seen: Seen,
-    /// Where traps go, if the trace does not tell.
+    /// Trap handlers, if the trace leaves them out.
     handlers: Option<Box<TrapTargets>>,
     next: Next,
 }
 
-/// Where execution goes on.
+/// Where execution continues.
 #[derive(Clone, Copy, Debug)]
 struct Next {
-    /// Nobody knows: a jump led there, or nothing came before.
+    /// Whether the address is not known: a jump led there, or nothing came before.
     is_open: bool,
-    /// The last block jumped there: in the same context, of course.
+    /// Whether the last block jumped there, in the same context.
     is_jump: bool,
-    /// Otherwise here.
+    /// The address, if it is known.
     address: u64,
 }
 
@@ -61,27 +61,27 @@ impl Next {
 /// A trace that has ended.
 #[derive(Debug)]
 pub struct Finished<W> {
-    /// What took it.
+    /// The writer.
     pub to: W,
-    /// What took the delta trace, if there is one.
+    /// The writer of the delta trace, if there is one.
     pub delta: Option<io::Result<W>>,
     /// Totals of the trace.
     pub traced: Traced,
     /// Code that ran.
     pub seen: Seen,
-    /// Where traps go, if the trace does not tell; and privileges whose traps went to several places.
+    /// Trap handlers, if the trace leaves them out; and privileges whose traps went to several places.
     pub handlers: (Vec<Handler>, Vec<u8>),
 }
 
-/// Where packets go.
+/// Destination of packets.
 struct Out<W> {
     writer: Writer,
     source: u16,
     /// Whether messages have a timestamp.
     has_timestamps: bool,
-    /// The next support packet says that accesses are missing.
+    /// Whether the next support packet has to report that accesses are missing.
     is_data_lost: bool,
-    /// A packet synchronised with the first instruction of the entry that it is about.
+    /// Whether a packet synchronised with the first instruction of its entry.
     is_synchronised: bool,
     to: Gather<W>,
     packets: u64,
@@ -89,7 +89,7 @@ struct Out<W> {
 }
 
 impl<W: Write> Tracer<W> {
-    /// Writes to `to`.
+    /// Creates a tracer that writes to `to`.
     pub fn new(settings: &Settings, to: W) -> Self {
         let config = settings.source.config.clone();
         let executed = Executed::new(settings.itype_width, settings.ctype);
@@ -106,20 +106,20 @@ impl<W: Write> Tracer<W> {
         };
         let data = settings.data.map(|options| Companion::new(&settings.source.config.params, options));
         let encoder = BlockEncoder::new(executed, Encoder::new(settings.encoder()));
-        // Data packets go between those of entries.
+        // Data packets go between the packets of entries.
         let encoder = if data.is_some() { encoder.one_late() } else { encoder };
         let port = Watched::new(settings).map(Box::new);
         let handlers = settings.source.config.options.implicit_exception.then(Box::default);
         Self { encoder, data, port, delta: None, out, seen: Seen::new(), handlers, next: Next::ANYWHERE }
     }
 
-    /// Writes delta trace, too, if that is asked for.
+    /// Also writes delta trace to `to`, if requested.
     #[must_use]
     pub fn with_delta(self, settings: &Settings, to: W) -> Self {
         Self { delta: Delta::new(settings, to).map(Box::new), ..self }
     }
 
-    /// Takes what retired, as an encoder sees it.
+    /// Takes an entry: what retired, as an encoder sees it.
     pub fn entry(&mut self, entry: &Entry) {
         if self.port.is_some() {
             return self.retires_at_port(entry, u32::from(entry.iretire > 0));
@@ -136,7 +136,7 @@ impl<W: Write> Tracer<W> {
         }
     }
 
-    /// The same where there is a port. The hart's clock does not stand still for those who look at it while it waits.
+    /// Takes an entry that goes through the port. Time goes on while the hart waits for the buffer.
     #[cold]
     fn retires_at_port(&mut self, entry: &Entry, count: u32) {
         let (time, cycle) = (entry.time.saturating_add(self.waited()), self.waited_for_delta());
@@ -145,7 +145,7 @@ impl<W: Write> Tracer<W> {
         self.at_port(Step::Retired(&later, count), Step::Retired(entry, count));
     }
 
-    /// How long the hart has waited, for all ports.
+    /// Returns the cycles that the hart has waited, for all ports.
     fn waited(&self) -> u64 {
         self.encoder.encoder().port_stats().stall_cycles.saturating_add(self.waited_for_delta())
     }
@@ -154,7 +154,7 @@ impl<W: Write> Tracer<W> {
         self.delta.as_ref().map_or(0, |delta| delta.waited())
     }
 
-    /// Tells the encoder something, and the one of which all packets fit what it would be if nobody waited.
+    /// Passes `step` to the encoder, and `without_waiting` to the encoder of the lossless trace.
     fn at_port(&mut self, step: Step<'_>, without_waiting: Step<'_>) {
         let (packets, bytes) = (self.out.packets, self.bytes());
         let Self { encoder, data, out, .. } = self;
@@ -166,7 +166,7 @@ impl<W: Write> Tracer<W> {
         }
     }
 
-    /// Returns what was lost at the port so far.
+    /// Returns the losses at the port so far.
     #[cfg(test)]
     pub fn gaps(&self) -> Option<crate::port::Gaps> {
         self.port.as_ref().map(|port| port.gaps)
@@ -177,12 +177,12 @@ impl<W: Write> Tracer<W> {
         self.data.is_some()
     }
 
-    /// Bytes of trace so far.
+    /// Returns the number of bytes of trace so far.
     pub fn bytes(&self) -> u64 {
         self.out.to.written + self.out.to.bytes.len() as u64
     }
 
-    /// Fails if trace could not be written: what comes would be lost.
+    /// Fails if trace could not be written, so that the rest would be lost.
     pub fn check(&self) -> Result<(), &io::Error> {
         match &self.out.to.failed {
             Ok(()) => Ok(()),
@@ -190,7 +190,7 @@ impl<W: Write> Tracer<W> {
         }
     }
 
-    /// Delta trace gets to know what E-Trace told of the entry that came before the last.
+    /// Passes to the delta trace what E-Trace emitted for the entry before the last.
     #[cold]
     fn settle_delta(&mut self) {
         let is_synchronised = core::mem::take(&mut self.out.is_synchronised);
@@ -199,7 +199,7 @@ impl<W: Write> Tracer<W> {
         delta.settle(is_synchronised, whole.unwrap_or(is_synchronised));
     }
 
-    /// The same, and then a block came, before which the hart had waited so long.
+    /// Does the same, and then adds a block, before which the hart had waited `waited` cycles.
     #[inline(never)]
     fn retires_in_delta(&mut self, block: &Block, waited: u64) {
         self.settle_delta();
@@ -208,7 +208,7 @@ impl<W: Write> Tracer<W> {
         }
     }
 
-    /// What comes next does not follow from what came.
+    /// Interrupts the trace: what follows does not continue what came before.
     fn halt(&mut self) {
         self.next = Next::ANYWHERE;
         self.at_port(Step::Halt, Step::Halt);
@@ -240,17 +240,17 @@ impl<W: Write> Tracer<W> {
         }
     }
 
-    /// Marks an access of the last instruction that cannot be told: the trace ends here, says so, and begins anew.
+    /// Marks an unknown access of the last instruction: the trace ends here, reports it, and resumes.
     pub(super) fn data_lost(&mut self) {
         self.out.is_data_lost = true;
         self.lost();
     }
 
-    /// Takes a block that was executed, of which the code is known.
+    /// Takes a block that was executed, whose code is known.
     #[inline(always)]
     pub(super) fn runs(&mut self, block: &Block) {
         if !self.next.is_open && self.next.address != block.start {
-            // Another thread took over, or a log leaves something out.
+            // Another thread continues here, or the log leaves something out.
             self.halt();
             if let Some(delta) = self.delta.as_mut().filter(|delta| !delta.is_gapless) {
                 delta.off();
@@ -306,7 +306,7 @@ impl<W: Write> Out<W> {
         self.check(written);
     }
 
-    /// After a message.
+    /// Ends a message: keeps its error, and writes the gathered bytes if there are enough.
     #[inline]
     fn check(&mut self, written: Result<(), NoPayload>) {
         if let Err(NoPayload(why)) = written
@@ -394,7 +394,7 @@ impl<W: Write> TraceSink for Tracer<W> {
     }
 }
 
-/// A tracer that asks for other things: for no instructions, since whoever tells what was executed has the code; or for data.
+/// A tracer that asks for other inputs: not for instructions, if the caller has the code, or also for data.
 pub struct Asking<W, const CODE: bool, const DATA: bool>(pub Tracer<W>);
 
 pub type WithoutCode<W> = Asking<W, false, false>;

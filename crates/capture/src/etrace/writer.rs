@@ -1,4 +1,4 @@
-//! E-Trace as one of the protocols that captures can be made in.
+//! E-Trace as a protocol for captures.
 
 use std::path::{Path, PathBuf};
 
@@ -44,15 +44,15 @@ fn create(dir: &Path, request: &Request<'_>) -> Result<Box<dyn TraceWriter>, Err
     Ok(Box::new(Writer { folder, settings, input, dir: dir.to_owned(), threads: Vec::new() }))
 }
 
-/// Returns when the encoder has to synchronise, so that a ring always holds some places to start from; with delta trace, so that both
-/// rings hold some of the same.
+/// Returns when the encoder has to resynchronise, so that a ring always holds some synchronisation points; with delta trace, so that both
+/// rings share some.
 fn resync(ring: u64, has_delta: bool) -> Resync {
     let exponent = |count: u64| count.checked_ilog2().unwrap_or(0).saturating_sub(4) as u8;
     let usual = Resync::default();
     match has_delta {
         // Packets have about eight bytes.
         false => Resync { max: exponent(ring / 8 / 8).min(8), ..usual },
-        // Delta trace takes more room: two bits a cycle, about.
+        // Delta trace takes more room: about two bits per cycle.
         true => Resync { mode: ResyncMode::Cycles, max: exponent(ring).min(15), ..usual },
     }
 }
@@ -63,15 +63,15 @@ struct Writer {
     settings: Settings,
     input: InputKind,
     dir: PathBuf,
-    /// Each with its file.
+    /// Harts or threads, each with its file.
     threads: Vec<(Tracing, PathBuf)>,
 }
 
-/// What takes what a hart or thread executes.
+/// A sink for what a hart or thread executes.
 enum Tracing {
     Hart(Tracer<TraceFile>),
     HartData(WithData<TraceFile>),
-    /// Whoever tells what was executed has the code.
+    /// A thread, whose code comes from the log.
     Thread(WithoutCode<TraceFile>),
     ThreadData(Logged<TraceFile>),
 }

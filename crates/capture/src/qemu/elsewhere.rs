@@ -1,11 +1,11 @@
-//! What stands for running QEMU on other systems: its user mode runs on Linux only.
+//! Stands in for running QEMU on other systems: its user mode runs on Linux only.
 
 use std::convert::Infallible;
 
 use super::{Counts, QemuOptions, QemuRecording};
 use crate::{Error, Remark};
 
-/// A program that is ready to run under QEMU: there is none on this system.
+/// A program that is ready to run under QEMU. It cannot be created on this system.
 pub struct Recorder(Infallible);
 
 /// A handle that interrupts a recording.
@@ -13,10 +13,10 @@ pub struct Recorder(Infallible);
 pub struct Interrupter(Infallible);
 
 impl Recorder {
-    /// Fails.
+    /// Fails: QEMU's user mode needs Linux.
     ///
     /// # Errors
-    /// Always.
+    /// Always fails with [`Error::LinuxOnly`].
     pub fn new(_: QemuOptions, _: &mut Vec<Remark>) -> Result<Self, Error> {
         Err(Error::LinuxOnly)
     }

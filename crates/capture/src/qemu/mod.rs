@@ -1,7 +1,7 @@
-//! Recording any Linux program for Arm or RISC-V, run by QEMU, and traced while it runs.
+//! Records any Linux program for Arm or RISC-V that QEMU runs, and traces it while it runs.
 //!
-//! [`Recorder::new`] finds the program, QEMU and the plugin, and makes the capture; [`Recorder::run`] runs the program. Elsewhere than on
-//! Linux, the first fails.
+//! [`Recorder::new`] finds the program, QEMU and the plugin, and creates the capture; [`Recorder::run`] runs the program. On hosts other
+//! than Linux, [`Recorder::new`] fails.
 
 #[cfg_attr(not(target_os = "linux"), path = "elsewhere.rs")]
 mod linux;
@@ -21,10 +21,10 @@ use crate::etrace::LogData;
 use crate::protocol::Traced;
 use crate::{CaptureOptions, Error, Remark};
 
-/// What QEMU runs, and what is made of it.
+/// Options of a recording under QEMU.
 #[derive(Debug, Default)]
 pub struct QemuOptions {
-    /// The program, as it is named: its file, or its path in the sysroot.
+    /// The program: its file, or its path in the sysroot.
     pub program: PathBuf,
     /// The program's arguments.
     pub arguments: Vec<OsString>,
@@ -36,7 +36,7 @@ pub struct QemuOptions {
     pub qemu: Option<PathBuf>,
     /// Options for QEMU.
     pub qemu_options: Vec<OsString>,
-    /// What is recorded of accesses to memory.
+    /// How much of memory accesses is recorded, if anything.
     pub data: Option<LogData>,
     /// An address or a symbol where recording begins.
     pub start: Option<String>,
@@ -44,17 +44,17 @@ pub struct QemuOptions {
     pub stop: Option<String>,
     /// Whether processes that the program forks are recorded, too.
     pub follows_forks: bool,
-    /// Instructions after which recording stops, if it does.
+    /// Instructions after which recording stops, if there is a limit.
     pub limit: Option<u64>,
     /// Whether a terminal interrupts the program when it interrupts this process.
     pub has_terminal: bool,
-    /// The file that the retirement log goes to, if it is kept.
+    /// The file for the retirement log, if it is kept.
     pub log: Option<PathBuf>,
     /// The capture that is made, if any.
     pub capture: Option<CaptureOptions>,
 }
 
-/// How much was recorded so far, of all threads and processes.
+/// Totals of what was recorded so far, for all threads and processes.
 #[derive(Debug, Default)]
 pub struct Counts {
     /// Instructions.
@@ -65,33 +65,33 @@ pub struct Counts {
     pub bytes: AtomicU64,
 }
 
-/// What was recorded.
+/// Result of a recording under QEMU.
 #[derive(Debug)]
 pub struct QemuRecording {
     /// The name of the program's file.
     pub name: String,
     /// How the program ended.
     pub status: ExitStatus,
-    /// How often it was interrupted.
+    /// Number of times it was interrupted.
     pub interrupts: u32,
-    /// How long it ran.
+    /// Duration in seconds.
     pub seconds: f64,
     /// The processes; the first is the one that was started.
     pub processes: Vec<Recorded>,
 }
 
-/// What was recorded of a process.
+/// Recording of a process.
 #[derive(Debug)]
 pub struct Recorded {
     /// The header of its log.
     pub header: Header,
-    /// Its number.
+    /// Its process ID.
     pub pid: u32,
     /// Its threads.
     pub threads: Vec<RecordedThread>,
-    /// What they executed.
+    /// Counts of what they executed.
     pub tally: Tally,
-    /// What the plugin has to say.
+    /// Notes of the plugin.
     pub notes: Vec<String>,
     /// The command that ran.
     pub command: Vec<String>,
@@ -99,21 +99,21 @@ pub struct Recorded {
     pub log_bytes: Option<u64>,
     /// Totals of the trace, if there is one.
     pub traced: Option<Traced>,
-    /// What should be known of the capture.
+    /// Remarks about the capture.
     pub remarks: Vec<Remark>,
-    /// What went wrong: each keeps something from being whole.
+    /// Errors, each of which leaves something incomplete.
     pub problems: Vec<Error>,
 }
 
-/// What was recorded of a thread.
+/// Recording of a thread.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordedThread {
     /// Its index in the log.
     pub index: u32,
-    /// Linux's number of it, if that is known.
+    /// Its Linux thread ID, if known.
     pub tid: Option<u32>,
     /// Instructions that it executed.
     pub instructions: u64,
-    /// Why its recording ended; `None` if it was cut before.
+    /// Why its recording ended; `None` if it was cut off before.
     pub off: Option<Off>,
 }

@@ -1,4 +1,4 @@
-//! How a program ended, as people say it.
+//! Exit statuses in words.
 
 use std::process::ExitStatus;
 
@@ -15,7 +15,7 @@ pub fn signal(status: ExitStatus) -> Option<i32> {
     std::os::unix::process::ExitStatusExt::signal(&status)
 }
 
-/// Returns nothing: this system has no signals.
+/// Returns `None`: this system has no signals.
 #[cfg(not(unix))]
 pub fn signal(_: ExitStatus) -> Option<i32> {
     None
@@ -36,7 +36,7 @@ pub fn describe(status: ExitStatus) -> String {
     }
 }
 
-/// Returns the status that says the same of this process, as shells have it.
+/// Returns the exit status, or, as shells have it, 128 plus the signal that killed the program.
 pub fn as_code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| signal(status).map(|signal| 128 + signal));
     code.map_or(1, |code| code as u8)

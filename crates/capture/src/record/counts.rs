@@ -1,4 +1,4 @@
-//! What was executed, by kinds of instructions.
+//! Counts of executed instructions by kind.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use tracewright_isa::riscv::{AccessKind, Instruction, Op, Xlen, decode};
 
 use super::watch::Watch;
 
-/// How many instructions of each kind were executed.
+/// Counts of executed instructions by kind.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
     /// Instructions.
@@ -46,7 +46,7 @@ pub struct Counts {
     pub code: u64,
     /// System calls.
     pub system_calls: u64,
-    /// Exceptions that are no system calls.
+    /// Exceptions other than system calls.
     pub exceptions: u64,
     /// Interrupts.
     pub interrupts: u64,
@@ -55,7 +55,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Adds up the blocks that were executed. `code` tells the bits at an address.
+    /// Adds up the blocks that were executed. `code` returns the bits at an address.
     pub(super) fn new(
         instructions: u64,
         watch: &Watch<'_>,

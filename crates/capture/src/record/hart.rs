@@ -1,4 +1,4 @@
-//! A program that runs on the hart, and what takes what it executes.
+//! Runs a program on the hart, and passes what it executes to the sinks.
 
 use std::fs::File;
 use std::path::Path;
@@ -29,7 +29,7 @@ use crate::{CaptureOptions, Error, Pair, Remark};
 /// A machine with its program.
 #[derive(Debug)]
 pub enum Loaded {
-    /// Linux, as a program in user mode sees it. It needs Linux beneath it.
+    /// Linux, as a program in user mode sees it. It needs a Linux host.
     #[cfg(target_os = "linux")]
     Linux(Box<Hart<Linux>>),
     /// A machine without an operating system.
@@ -47,15 +47,15 @@ macro_rules! on_hart {
     };
 }
 
-/// No program comes near this size.
+/// Largest program file that is read.
 const MAX_PROGRAM: u64 = 1 << 30;
 
 impl Loaded {
-    /// Loads a program for RISC-V, with the defaults of its machine: one for Linux, or one without an operating system, as its ELF file
-    /// says. The first of `arguments` is the program's name.
+    /// Loads a RISC-V program with the defaults of its machine: Linux, or a machine without an operating system. The ELF file decides
+    /// which. The first of `arguments` is the program's name.
     ///
     /// # Errors
-    /// Fails if the file cannot be read, or is no program for RISC-V.
+    /// Fails if the file cannot be read, or is not a RISC-V program.
     pub fn open(program: &Path, arguments: &[&str]) -> Result<Self, Error> {
         let bytes = read_plain(program, MAX_PROGRAM).map_err(|error| Error::read(program, error))?;
         let failed = |error: String| Error::Program(program.to_owned(), error);
@@ -87,7 +87,7 @@ impl Loaded {
         on_hart!(self, hart => hart.stop_when(stop));
     }
 
-    /// Returns the program's files, which are mapped by now.
+    /// Returns the program's files that are mapped by now.
     pub(super) fn files(&self, program: &Path) -> Vec<ImageFile> {
         match self {
             #[cfg(target_os = "linux")]
@@ -105,7 +105,7 @@ impl Loaded {
         }
     }
 
-    /// Returns what the machine has to say.
+    /// Returns the machine's warnings.
     pub(super) fn warnings(&self) -> Vec<String> {
         match self {
             #[cfg(target_os = "linux")]
@@ -124,17 +124,17 @@ pub fn program_image(path: &Path) -> Image {
     builder.build()
 }
 
-/// What is traced, of a program that is known.
+/// Conditions of trace control, resolved for the program.
 pub(super) struct Controls<'a> {
     pub asked: ControlRequest,
     pub plan: Plan,
     pub ring: Option<&'a Ring>,
-    /// What stops it, some time later.
+    /// Condition of the trigger.
     trigger: Option<Plan>,
 }
 
 impl<'a> Controls<'a> {
-    /// Returns what the options ask for, if they do.
+    /// Resolves the conditions in the options, if there are any.
     pub fn new(
         options: &'a CaptureOptions,
         image: &Image,
@@ -158,11 +158,11 @@ pub struct HartRun<'a> {
     pub(super) loaded: Loaded,
     pub(super) limit: u64,
     pub(super) parts: Parts<'a>,
-    /// What came of it.
+    /// The result of the run.
     pub(super) ran: Option<Result<Ran<'a>, Error>>,
 }
 
-/// What takes part in a run, each for once.
+/// Parts of a run, taken when it begins.
 pub(super) struct Parts<'a> {
     pub watch: Option<Watch<'a>>,
     pub outputs: Outputs,
@@ -171,7 +171,7 @@ pub(super) struct Parts<'a> {
     pub stop: StopFlag,
 }
 
-/// What came of a run.
+/// The result of a run.
 pub(super) struct Ran<'a> {
     pub stop: Stop,
     pub watch: Watch<'a>,
@@ -182,14 +182,14 @@ pub(super) struct Ran<'a> {
 }
 
 impl HartRun<'_> {
-    /// Runs the program, and gives what it executes to `sink`. Has to be called once.
+    /// Runs the program, and passes what it executes to `sink`. Must be called exactly once.
     pub fn run<S: TraceSink>(&mut self, sink: &mut S) {
         self.ran = on_hart!(&mut self.loaded, hart => self.parts.run(hart, self.limit, sink));
     }
 }
 
 impl<'a> Parts<'a> {
-    /// Runs the program. What is not asked for does not slow it down.
+    /// Runs the program. Outputs that are not requested cost nothing.
     fn run<M: Machine, S: TraceSink>(
         &mut self,
         hart: &mut Hart<M>,
@@ -245,7 +245,7 @@ impl<'a> Parts<'a> {
         Some(Ok(ran))
     }
 
-    /// Runs the program with all that can be asked for. There is little to be gained from knowing the sink's type.
+    /// Runs the program with all possible outputs. Knowing the sink's type would gain little here.
     fn run_slowly<M: Machine>(
         &mut self,
         hart: &mut Hart<M>,

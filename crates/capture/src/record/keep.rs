@@ -1,4 +1,4 @@
-//! What is written while a program runs: a log, a listing.
+//! Files that are written while a program runs: a log and a listing.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -17,30 +17,30 @@ use crate::stop::{Ending, StopFlag, ending};
 /// Files that are written while a program runs, or a log is read.
 #[derive(Debug, Default)]
 pub struct Outputs {
-    /// A log of what is executed, if one is asked for.
+    /// A log of what is executed, if requested.
     pub log: Option<LogOutput>,
-    /// A line for each instruction that is executed, if that is asked for.
+    /// A line for each instruction that is executed, if requested.
     pub listing: Option<Listing>,
 }
 
-/// A log that is written.
+/// A log to write.
 #[derive(Clone, Debug)]
 pub struct LogOutput {
     /// Its file.
     pub path: PathBuf,
-    /// Whether it has each instruction's bits and accesses to memory, and cycles where they are known; otherwise it has blocks.
+    /// Whether it has the bits and memory accesses of each instruction, and cycles where known. Otherwise it has blocks.
     pub has_all: bool,
 }
 
-/// A listing that is written.
+/// A listing to write.
 pub struct Listing {
-    /// What takes its lines.
+    /// Writer of its lines.
     pub to: Box<dyn Write>,
-    /// Whether nothing else is written: the run ends then when the listing's reader has gone.
+    /// Whether nothing else is written, so that the run ends when the listing's reader closes its end.
     pub is_all: bool,
 }
 
-/// Files that are written. It is told everything; who writes only blocks and is in a hurry uses the writer itself.
+/// A sink that writes the files. It asks for everything. For a log of blocks alone, the log's own writer is faster.
 pub(super) struct Keep {
     log: Option<(Log, PathBuf)>,
     listing: Option<(Lister, Rc<RefCell<Lines>>)>,
@@ -48,19 +48,19 @@ pub(super) struct Keep {
 
 type Lister = Retirements<Box<dyn FnMut(&Retired)>>;
 
-/// The lines of a listing, as far as they could be written.
+/// The listing's writer, and its first error.
 struct Lines {
     out: Box<dyn Write>,
     is_all: bool,
     written: io::Result<()>,
 }
 
-/// What became of the files.
+/// Result of writing the files.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
-    /// How long the log is.
+    /// Bytes of the log.
     pub log_bytes: Option<u64>,
-    /// Why the first file that failed did. The run ended then.
+    /// The first error, which ended the run.
     pub failed: Option<Error>,
 }
 
@@ -71,7 +71,7 @@ enum Log {
 }
 
 impl Keep {
-    /// Makes the files that are asked for.
+    /// Creates the requested files.
     pub fn new(outputs: Outputs, has_cycles: bool, xlen: Xlen, stop: &StopFlag) -> Result<Self, Error> {
         let log = match outputs.log {
             None => None,
@@ -83,18 +83,18 @@ impl Keep {
         Ok(Self { log, listing: outputs.listing.map(|to| listing(to, xlen, stop)) })
     }
 
-    /// Takes instructions from `code`, for logs that do not tell them.
+    /// Takes the bits of instructions from `code`, for logs that lack them.
     pub fn with_code(mut self, code: impl FnMut(u64) -> Option<u32> + 'static) -> Self {
         self.listing = self.listing.map(|(listing, lines)| (listing.with_code(code), lines));
         self
     }
 
-    /// Returns how many instructions the listing lacks, because nobody knew their code.
+    /// Returns the number of instructions that the listing lacks, because their code is not known.
     pub fn unlisted(&self) -> u64 {
         self.listing.as_ref().map_or(0, |(listing, _)| listing.unknown())
     }
 
-    /// Writes what is left.
+    /// Writes the rest, and returns the result.
     pub fn finish(self) -> Kept {
         let mut kept = match self.log {
             None => Kept::default(),
@@ -106,7 +106,7 @@ impl Keep {
             let mut lines = lines.borrow_mut();
             let written = std::mem::replace(&mut lines.written, Ok(()));
             let failed = written.and_then(|()| lines.out.flush()).err();
-            // If the reader of the listing has gone, what else is written is whole.
+            // If only the listing's reader has gone, the other files are complete.
             let failed = failed.filter(|error| lines.is_all || error.kind() != io::ErrorKind::BrokenPipe);
             kept.failed = kept.failed.or(failed.map(Error::Listing));
         }
@@ -115,7 +115,7 @@ impl Keep {
 }
 
 impl Kept {
-    /// Returns what became of a log.
+    /// Returns the result of writing a log alone.
     pub fn of_log(path: &Path, log: io::Result<Ending<File>>) -> Self {
         match log.and_then(|file| file.to.metadata()) {
             Ok(about) => Self { log_bytes: Some(about.len()), failed: None },
@@ -133,8 +133,8 @@ fn log(path: &Path, has_all: bool, has_cycles: bool, xlen: Xlen, stop: &StopFlag
     })
 }
 
-/// A line for each instruction: cycle, address, bits, text, memory access. When its reader goes, the run ends if nothing else is
-/// written.
+/// Returns a writer of a line for each instruction: cycle, address, bits, text, memory access. When its reader closes its end, the run
+/// ends if nothing else is written.
 fn listing(to: Listing, xlen: Xlen, stop: &StopFlag) -> (Lister, Rc<RefCell<Lines>>) {
     let Listing { to: out, is_all } = to;
     let lines = Rc::new(RefCell::new(Lines { out, is_all, written: Ok(()) }));

@@ -1,4 +1,4 @@
-//! A log that is read instead of running a program.
+//! Reads a log instead of running a program.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ impl Code {
         let at = |address: u64| self.by_address.get(&address).map(|bits| bits.to_le_bytes());
         match (at(address), at(address.wrapping_sub(2))) {
             (Some([low, high, ..]), _) => Some([low, high]),
-            // The upper half of the one before.
+            // The upper half of the instruction before.
             (None, Some([low, _, third, fourth])) if low & 3 == 3 => Some([third, fourth]),
             _ => None,
         }
@@ -54,18 +54,18 @@ impl HartSink for Code {
     }
 }
 
-/// A log that is read, which [`run`](Self::run) begins.
+/// A log to read. [`run`](Self::run) reads it.
 pub struct LogRead<'a> {
     pub(super) xlen: Xlen,
     pub(super) image: Arc<Image>,
     pub(super) controls: Option<&'a Controls<'a>>,
-    /// What takes part, each for once.
+    /// Parts of the reading, taken when it begins.
     pub(super) parts: Option<(Log, Watch<'a>, Option<Keep>)>,
-    /// What came of it.
+    /// The result.
     pub(super) read: Option<Read<'a>>,
 }
 
-/// What came of a log.
+/// The result of reading a log.
 pub(super) struct Read<'a> {
     pub watch: Watch<'a>,
     pub code: Code,
@@ -75,7 +75,7 @@ pub(super) struct Read<'a> {
 }
 
 impl<'a> LogRead<'a> {
-    /// Reads the log, and gives what was executed to `sink`. Has to be called once.
+    /// Reads the log, and passes what was executed to `sink`. Must be called exactly once.
     pub fn run<S: TraceSink>(&mut self, sink: &mut S) {
         let Some((log, watch, keep)) = self.parts.take() else { return };
         let image = Arc::clone(&self.image);
@@ -100,7 +100,7 @@ impl<'a> LogRead<'a> {
         });
     }
 
-    /// Reads the log where files are written. There is little to be gained from knowing the sink's type.
+    /// Reads the log and writes files. Knowing the sink's type would gain little here.
     fn read_slowly(
         &self,
         log: Log,

@@ -1,4 +1,4 @@
-//! Recording: a program runs on the hart, or a log is read, and a capture is made of what is executed.
+//! Records a program on the hart, or reads a log, and makes a capture of what was executed.
 //!
 //! [`run`] takes a machine with its program, [`read`] takes a log. Both return a [`Recording`].
 
@@ -38,16 +38,16 @@ use crate::protocol::{Executed, InputKind, Subject, TraceWriter, Traced};
 use crate::sink::NoTrace;
 use crate::{CaptureOptions, Error, Remark, StopFlag};
 
-/// What is made of a program that runs.
+/// Options of a run.
 #[derive(Debug)]
 pub struct RunOptions {
     /// The program's file.
     pub program: PathBuf,
     /// Instructions after which the run ends.
     pub limit: u64,
-    /// A model that gives each instruction its cycle, if any.
+    /// A model that assigns a cycle to each instruction, if any.
     pub timing: Option<Model>,
-    /// The files that are written while it runs.
+    /// The files to write while it runs.
     pub outputs: Outputs,
     /// The capture that is made, if any.
     pub capture: Option<CaptureOptions>,
@@ -56,7 +56,7 @@ pub struct RunOptions {
 }
 
 impl RunOptions {
-    /// Returns options for a run to the end, of which nothing is kept.
+    /// Returns options for a run to the program's end that writes nothing.
     pub fn new(program: &Path) -> Self {
         Self {
             program: program.to_owned(),
@@ -69,20 +69,20 @@ impl RunOptions {
     }
 }
 
-/// What is made of a log.
+/// Options of reading a log.
 #[derive(Debug)]
 pub struct ReadOptions {
     /// The log's file.
     pub log: PathBuf,
-    /// The thread that is read, if the log tells threads apart; the first if not given.
+    /// The thread to read, if the log tells threads apart; the first if not given.
     pub thread: Option<u32>,
-    /// Whether the program is an RV32 one, for logs that do not say so.
+    /// Whether the program is for RV32, for logs that do not say so.
     pub is_rv32: bool,
     /// The program's files.
     pub programs: Vec<ImageFile>,
     /// The program's code and symbols.
     pub image: Arc<Image>,
-    /// The files that are written.
+    /// The files to write.
     pub outputs: Outputs,
     /// The capture that is made, if any.
     pub capture: Option<CaptureOptions>,
@@ -90,24 +90,24 @@ pub struct ReadOptions {
     pub stop: StopFlag,
 }
 
-/// What was recorded.
+/// Result of a run, or of reading a log.
 #[derive(Debug)]
 pub struct Recording {
-    /// Why the run ended; of a log, an exit if all of it could be read.
+    /// Why the run ended; for a log, an exit if all of it could be read.
     pub stop: Stop,
-    /// What was executed.
+    /// Counts of what was executed.
     pub counts: Counts,
-    /// How long it took.
+    /// Duration in seconds.
     pub seconds: f64,
-    /// What the timing model counted, if there is one.
+    /// Statistics of the timing model, if there is one.
     pub timing: Option<Stats>,
-    /// The bytes of the log that was written, if one was.
+    /// Bytes of the log that was written, if any.
     pub log_bytes: Option<u64>,
-    /// Why a log or listing could not be written. The run ended then.
+    /// Why a log or listing could not be written, which ended the run.
     pub failed: Option<Error>,
     /// Totals of the trace, if there is one.
     pub traced: Option<Traced>,
-    /// What of it is traced, if not all.
+    /// How much of it is traced, if not everything is.
     pub qualified: Option<Qualified>,
     /// The address of the instruction after the last.
     pub pc: u64,
@@ -115,19 +115,19 @@ pub struct Recording {
     pub last: Vec<Block>,
     /// The program's symbols.
     pub image: Arc<Image>,
-    /// What is wrong with the log that was read.
+    /// Why the log could not be read to its end.
     pub log_error: Option<LogError>,
-    /// Instructions that the listing lacks, since nobody knew their code.
+    /// Instructions that the listing lacks, since their code is not known.
     pub unlisted: u64,
 }
 
-/// Runs a program, and makes of it what the options ask for.
+/// Runs a program, and writes the files and the capture that the options ask for.
 ///
-/// `progress` is called now and then with how many blocks were executed.
+/// `progress` is called now and then with the number of blocks executed so far.
 ///
 /// # Errors
-/// If the options do not fit the program or each other, or the capture cannot be written. A log or listing that cannot be written ends the
-/// run, and is [told](Recording::failed) with what was recorded until then.
+/// Fails if the options do not fit the program or each other, or if the capture cannot be written. A log or listing that cannot be written
+/// ends the run; [`Recording::failed`] then has the error, beside what was recorded until then.
 pub fn run(
     mut loaded: Loaded,
     options: RunOptions,
@@ -162,7 +162,7 @@ pub fn run(
     remarks.extend(ran.remark);
     let (instructions, pc) = (loaded.core().instret, loaded.core().pc);
     if let (Some(qualified), Some(controls)) = (&mut ran.qualified, controls) {
-        // After a trigger it does not look any more.
+        // After a trigger, the condition is no longer evaluated.
         qualified.seen = instructions;
         qualified.remark(&controls.asked, remarks);
     }
@@ -204,8 +204,8 @@ pub fn run(
 /// Reads a log of a hart instead of running a program. See [`run`].
 ///
 /// # Errors
-/// If the log cannot be opened, and as [`run`] does. What is wrong with the rest of the log is [told](Recording::log_error) with what came
-/// before.
+/// Fails if the log cannot be opened, and as [`run`] does. If the rest of the log cannot be read, [`Recording::log_error`] says why,
+/// beside what came before.
 pub fn read(
     options: ReadOptions,
     progress: &mut dyn FnMut(u64),
@@ -292,7 +292,7 @@ pub fn read(
     })
 }
 
-/// Returns delta trace of a model's cycles, if it is asked for.
+/// Returns the settings of delta trace for a model's cycles, if requested.
 fn delta_of(capture: &CaptureOptions, timing: Option<&Model>) -> Result<Option<DeltaSettings>, Error> {
     let Some(spec) = &capture.delta else { return Ok(None) };
     let Some(model) = timing else {
@@ -303,7 +303,7 @@ fn delta_of(capture: &CaptureOptions, timing: Option<&Model>) -> Result<Option<D
     Ok(Some(DeltaSettings { config, is_gapless: true }))
 }
 
-/// Makes a capture for the one hart.
+/// Creates a capture with one hart.
 #[allow(clippy::too_many_arguments, reason = "each is given once, by two callers")]
 fn create(
     capture: &CaptureOptions,

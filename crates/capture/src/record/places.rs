@@ -1,4 +1,4 @@
-//! The files of a program under Linux, for their symbols and for the capture.
+//! The files that a Linux program has mapped, for symbols and for the capture.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -9,8 +9,8 @@ use tracewright_image::{Bytes, Image};
 use tracewright_input::ImageFile;
 use tracewright_input::file::{MAX_PROGRAM, first_bytes, read_plain};
 
-/// Returns the image of a program under Linux: each file that was mapped, where its first byte was. All together, no more is read than of
-/// one program.
+/// Returns the image of a Linux program: each mapped file at the address of its first byte. All files together may be no larger than one
+/// program.
 pub(super) fn linux(mapped: &[Mapped]) -> Image {
     let mut builder = Image::builder();
     let mut left = MAX_PROGRAM;
@@ -20,14 +20,14 @@ pub(super) fn linux(mapped: &[Mapped]) -> Image {
             && let Ok(bytes) = read_plain(&path, left)
         {
             left -= bytes.len() as u64;
-            // A file without symbols is still a name. What cannot be read has none.
+            // A file without symbols still gives a name; one that cannot be read does not.
             let _ = builder.elf(&path.display().to_string(), Bytes::new(bytes), at, MemorySpace::ANY);
         }
     }
     builder.build()
 }
 
-/// Returns the program files that a program under Linux has mapped: each with where its first byte was.
+/// Returns the program files that a Linux program has mapped, each with the address of its first byte.
 pub(super) fn programs(mapped: &[Mapped]) -> Vec<ImageFile> {
     let mut programs: Vec<ImageFile> = Vec::new();
     for map in mapped.iter().filter(|map| map.offset == 0) {
@@ -39,7 +39,7 @@ pub(super) fn programs(mapped: &[Mapped]) -> Vec<ImageFile> {
     programs
 }
 
-/// Whether a file is a program; others are mapped for their data.
+/// Returns whether a file is an ELF file; others are mapped for their data.
 fn is_elf(path: &Path) -> bool {
     first_bytes(path) == Some(*b"\x7fELF")
 }

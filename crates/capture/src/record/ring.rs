@@ -1,4 +1,4 @@
-//! The end of a trace only, or what is around a trigger: a ring, as the buffers of trace units are.
+//! A ring, like the buffer of a trace unit: keeps the end of a trace, or what is around a trigger.
 
 use tracewright_core::control::Plan;
 use tracewright_core::{Block, DataAccess};
@@ -10,32 +10,32 @@ use crate::{Remark, control};
 /// A ring: only the newest bytes of the trace are kept.
 #[derive(Clone, Debug)]
 pub struct Ring {
-    /// How many bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// The condition that ends tracing some time after it is met first, if any.
+    /// The condition that ends tracing some time after it is first met, if any.
     pub trigger: Option<control::ControlRequest>,
-    /// Where in the ring the trigger is then, in percent: 0 at its beginning, 100 at its end.
+    /// Position of the trigger in the ring at the end, in percent: 0 is the beginning, 100 the end.
     pub position: u8,
 }
 
 impl Ring {
-    /// Returns how many bytes come after the trigger.
+    /// Returns the number of bytes after the trigger.
     fn after(&self) -> u64 {
         (u128::from(self.size) * u128::from(100 - self.position.min(100)) / 100) as u64
     }
 }
 
-/// Traces up to some bytes after a trigger.
+/// A sink that traces up to some bytes after a trigger.
 pub(super) struct Ringed<'a, S> {
     pub inner: Controlled<&'a mut S>,
     trigger: Option<Controlled<Hit>>,
     after: u64,
-    /// Up to how many bytes of trace.
+    /// Number of bytes of trace at which tracing ends, once the trigger has fired.
     until: Option<u64>,
     is_over: bool,
 }
 
-/// Whether anything was told.
+/// A sink that notes whether it received anything.
 #[derive(Default)]
 struct Hit(bool);
 
@@ -50,14 +50,14 @@ impl HartSink for Hit {
 }
 
 impl<'a, S: TraceSink> Ringed<'a, S> {
-    /// Traces what `inner` takes, into `ring` if there is one. `trigger` is what the ring's trigger means for the program.
+    /// Traces to `inner`, into `ring` if there is one. `trigger` is the ring's trigger, resolved for the program.
     pub fn new(ring: Option<&Ring>, trigger: Option<&Plan>, inner: Controlled<&'a mut S>) -> Self {
         let asked = ring.and_then(|ring| ring.trigger.as_ref());
         let trigger = asked.zip(trigger).map(|(asked, plan)| asked.controlled(plan, Hit::default()));
         Self { inner, trigger, after: ring.map_or(u64::MAX, Ring::after), until: None, is_over: false }
     }
 
-    /// Returns what came of the trigger.
+    /// Returns a remark on whether the trigger fired.
     pub fn remark(&self, ring: Option<&Ring>) -> Option<Remark> {
         let text = ring?.trigger.as_ref()?.text().to_owned();
         let trigger = self.trigger.as_ref()?;
@@ -68,7 +68,7 @@ impl<'a, S: TraceSink> Ringed<'a, S> {
         self.inner.inner.bytes()
     }
 
-    /// Looks whether the trigger came, and whether it is over.
+    /// Checks whether the trigger has fired, and whether tracing is over.
     fn look(&mut self) {
         if self.until.is_none() && self.trigger.as_ref().is_some_and(|trigger| trigger.inner.0) {
             self.until = Some(self.bytes().saturating_add(self.after));
@@ -80,7 +80,7 @@ impl<'a, S: TraceSink> Ringed<'a, S> {
     }
 }
 
-/// Tells the trigger, as long as it is waited for, and the trace, as long as there is one.
+/// Forwards a call to the trigger until it fires, and to the trace until it ends.
 macro_rules! both {
     ($ringed:ident.$call:ident($($told:ident)?)) => {
         if let Some(trigger) = $ringed.trigger.as_mut().filter(|_| $ringed.until.is_none()) {

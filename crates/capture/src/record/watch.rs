@@ -3,15 +3,15 @@ use std::collections::{HashMap, HashSet};
 use tracewright_core::{Block, Class, Ended, Isa};
 use tracewright_hart::{HartSink, Trap, cause};
 
-/// Counts what is executed, remembers what was executed last, and tells the caller how far it is.
+/// A sink that counts blocks, remembers the last ones, and reports progress to the caller.
 pub struct Watch<'a> {
-    /// Each block that was executed, and how often.
+    /// Each block that was executed, with its count.
     pub blocks: Vec<(Block, u64)>,
     by_block: HashMap<Block, usize>,
-    /// Where in `blocks` those are that were executed lately.
+    /// Indices in `blocks` of those executed lately.
     quick: Vec<usize>,
     last: [Block; LAST],
-    /// How many blocks were executed.
+    /// Number of blocks executed.
     pub count: u64,
     pub calls: u64,
     pub exceptions: u64,
@@ -21,16 +21,16 @@ pub struct Watch<'a> {
     progress: &'a mut dyn FnMut(u64),
 }
 
-/// How many blocks are remembered.
+/// Number of blocks that are remembered.
 const LAST: usize = 16;
 const QUICK: usize = 1 << 12;
 /// Blocks from one call of `progress` to the next.
 const PACE: u64 = 1 << 20;
-/// Distinct blocks that are counted: bounds memory.
+/// Most distinct blocks that are counted: bounds memory.
 const MOST: usize = 1 << 21;
 
 impl<'a> Watch<'a> {
-    /// Calls `progress` now and then with how many blocks were executed.
+    /// Creates a sink that calls `progress` now and then with the number of blocks executed so far.
     pub fn new(progress: &'a mut dyn FnMut(u64)) -> Self {
         let none = Block {
             start: 0,

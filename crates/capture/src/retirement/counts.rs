@@ -1,4 +1,4 @@
-//! What a log holds, by thread and by mapped file.
+//! Counts of a retirement log by thread and by mapped file.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -6,23 +6,23 @@ use tracewright_core::Block;
 use tracewright_hart::{HartSink, Trap};
 use tracewright_qemu::read::{Log, Map, Totals};
 
-/// What a log holds.
+/// Counts of a retirement log.
 #[derive(Debug, Default)]
 pub struct LogCounts {
     /// The threads that were counted.
     pub threads: Vec<ThreadCounts>,
-    /// Files in which anything ran, with instructions, the most first.
+    /// Files in which anything ran, with their number of instructions, the most first.
     pub files: Vec<(String, u64)>,
-    /// What is wrong with the log.
+    /// Problems of the log.
     pub problems: Vec<String>,
 }
 
-/// What a thread executed.
+/// Counts of what a thread executed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ThreadCounts {
-    /// Its number; `None` for all threads together.
+    /// Its index in the log; `None` for all threads together.
     pub index: Option<u32>,
-    /// Instructions, and what they take in the log.
+    /// Instructions, and the bytes they take in the log.
     pub totals: Totals,
     /// Blocks.
     pub blocks: u64,
@@ -31,14 +31,14 @@ pub struct ThreadCounts {
 }
 
 impl ThreadCounts {
-    /// Returns the bits that an instruction takes in the log.
+    /// Returns the bits per instruction in the log.
     pub fn bits(&self) -> f64 {
         8.0 * self.totals.bytes as f64 / self.totals.instructions.max(1) as f64
     }
 }
 
 impl LogCounts {
-    /// Counts what a log holds, of one of its threads or of all.
+    /// Counts one thread of a log, or all.
     pub fn new(log: &mut Log, thread: Option<u32>) -> Self {
         let mut counts = Self::default();
         let mut files = ByFile::new(log.definitions().maps());
@@ -56,7 +56,7 @@ impl LogCounts {
         counts
     }
 
-    /// Returns all threads together.
+    /// Returns the sum of all threads.
     pub fn all(&self) -> ThreadCounts {
         let mut all = ThreadCounts::default();
         for thread in &self.threads {
@@ -72,16 +72,16 @@ impl LogCounts {
 /// Instructions by file.
 #[derive(Debug, Default)]
 struct ByFile {
-    /// Where mappings begin, each with the file that is there up to the next.
+    /// Start addresses of mappings, each with the file that is there up to the next.
     starts: Vec<(u64, usize)>,
-    /// Names and instructions; the first is what is in no file.
+    /// Names and instructions; the first is code that is in no file.
     files: Vec<(String, u64)>,
     /// The piece that was looked up last: start, end, file.
     last: (u64, u64, usize),
 }
 
 impl ByFile {
-    /// Later mappings replace earlier ones.
+    /// Builds the table. Later mappings replace earlier ones.
     fn new(maps: &[Map]) -> Self {
         let mut files = vec![("(memory without a file)".to_owned(), 0)];
         let mut numbers = HashMap::from([("", 0)]);
@@ -131,7 +131,7 @@ impl ByFile {
         file
     }
 
-    /// Those where anything ran, the most first.
+    /// Returns the files where anything ran, the most instructions first.
     fn sorted(mut self) -> Vec<(String, u64)> {
         self.files.retain(|(_, count)| *count > 0);
         self.files.sort_by(|(name, count), (other, more)| more.cmp(count).then(name.cmp(other)));
@@ -139,7 +139,7 @@ impl ByFile {
     }
 }
 
-/// Counts what a thread executes.
+/// A sink that counts what a thread executes.
 #[derive(Debug, Default)]
 struct Count {
     files: ByFile,

@@ -1,4 +1,4 @@
-//! Retirement logs: what tracewright's plugin for QEMU writes.
+//! Retirement logs, which tracewright's QEMU plugin writes.
 
 mod counts;
 
@@ -27,12 +27,12 @@ pub fn open(path: &Path) -> Result<Log, Error> {
     Log::new(file).map_err(|error| Error::log(path, LogProblem::Damaged(error.into())))
 }
 
-/// Returns the name that a thread has as a source of a capture.
+/// Returns the name of the source that stands for a thread in a capture.
 pub fn source_name(thread: u32) -> String {
     format!("thread{thread}")
 }
 
-/// Returns the thread that a source with this name is.
+/// Returns the thread that a source with this name stands for.
 pub fn thread_of(source: &str) -> Option<u32> {
     source.strip_prefix("thread")?.parse().ok()
 }
@@ -68,7 +68,7 @@ pub fn translated(definitions: &Definitions) -> impl Iterator<Item = Block> {
     })
 }
 
-/// Returns the half-words of all code that was translated, by address. What was something else later is left out: nobody is to take one for the other.
+/// Returns the half-words of all translated code by address. Code that changed is left out, so that it cannot be mistaken for what ran.
 pub fn halfwords(definitions: &Definitions) -> HashMap<u64, [u8; 2]> {
     let mut all = HashMap::new();
     for translation in definitions.translations() {
@@ -81,7 +81,7 @@ pub fn halfwords(definitions: &Definitions) -> HashMap<u64, [u8; 2]> {
     all.into_iter().filter_map(|(at, half)| Some((at, half?))).collect()
 }
 
-/// Returns a remark if other code ran than before at the same address.
+/// Returns a remark if code at an address changed while the program ran.
 pub fn changes(definitions: &Definitions, code: &HashMap<u64, [u8; 2]>) -> Option<Remark> {
     definitions.translations().iter().find_map(|translation| {
         let bytes = definitions.code(translation);
@@ -108,8 +108,8 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns the files that were mapped, each once wherever it was. A file that is gone, or another by now, is left out with a remark: its
-/// code is what the log has of it.
+/// Returns each mapped file once for each place it was mapped at. A file that is gone or has changed is left out with a remark; only the
+/// log has its code.
 pub fn programs(maps: &[Map], remarks: &mut Vec<Remark>) -> Vec<ImageFile> {
     let mut found: Vec<ImageFile> = Vec::new();
     let mut refused: Vec<&str> = Vec::new();
@@ -132,7 +132,7 @@ pub fn programs(maps: &[Map], remarks: &mut Vec<Remark>) -> Vec<ImageFile> {
     found
 }
 
-/// The file of a mapping, and where its first byte in memory is; `None` if it is no ELF file.
+/// Returns the file of a mapping with the address of its first byte; `None` if it is not an ELF file.
 fn program(map: &Map) -> Result<Option<ImageFile>, String> {
     let path = map.path.as_str().as_ref();
     let ran = (!map.build_id.is_empty()).then(|| hex(&map.build_id));
@@ -145,11 +145,11 @@ fn program(map: &Map) -> Result<Option<ImageFile>, String> {
     builder.elf("", bytes, place, MemorySpace::ANY).map_err(|error| error.reason.to_string())?;
     let image = builder.build();
     let lowest = image.regions().map(|region| region.range().start).min();
-    // Where its first page is, as /proc/PID/maps has it.
+    // The address of its first page, as in /proc/PID/maps.
     Ok(lowest.map(|lowest| ImageFile { path: path.into(), at: Some(lowest & !0xfff) }))
 }
 
-/// Returns the bytes of a mapped file, if it is still the one that ran, with this build ID.
+/// Returns the bytes of a mapped file. Fails if its build ID is no longer this one.
 pub(crate) fn file_that_ran(path: &Path, id: Option<&str>) -> Result<Bytes, String> {
     if let Some(id) = id {
         let found = build_id(path).map_err(|problem| problem.message)?;
@@ -160,7 +160,7 @@ pub(crate) fn file_that_ran(path: &Path, id: Option<&str>) -> Result<Bytes, Stri
     map_file(path).map_err(|problem| problem.message)
 }
 
-/// Returns the symbols of the files that were mapped. What cannot be read has none, and [`programs`] says so.
+/// Returns the symbols of the mapped files. Skips files that cannot be read; [`programs`] reports them.
 pub fn symbols(maps: &[Map]) -> Image {
     let mut builder = Image::builder();
     for file in programs(maps, &mut Vec::new()) {

@@ -1,4 +1,4 @@
-//! ETMv4 and ETE, for the engine: segments begin at A-Syncs.
+//! ETMv4 and ETE as a protocol of the engine. Segments begin at A-Syncs.
 
 mod text;
 
@@ -21,7 +21,7 @@ use crate::syntax::{Kind, PacketSink, Role, Syntax};
 #[derive(Debug)]
 pub struct Etm;
 
-/// A Trace Info restarts all compression: nothing must be known but where the window begins, as a stream position.
+/// State that a cold segment needs: only where the window begins, as a stream position, since a Trace Info restarts all compression.
 #[derive(Debug)]
 pub struct Knows {
     window: u64,
@@ -46,7 +46,7 @@ const KINDS: [Kind; packet::Kind::COUNT] = {
     kinds
 };
 
-/// A parser's sink that gives packets on.
+/// A parser's sink that passes packets on.
 struct Through<'s, S>(&'s mut S);
 
 impl<S: PacketSink<Etm>> packet::EtmSink for Through<'_, S> {
@@ -189,7 +189,7 @@ impl Protocol for Etm {
     }
 
     fn split(_: &Params, _: &Parser, bytes: &[u8], least: usize) -> Vec<usize> {
-        // Only what may be a start is looked at: most bytes are not.
+        // Only candidates are looked at: most bytes cannot start an A-Sync.
         let mut starts = Vec::new();
         let mut from = least;
         let is_async = |window: &[u8]| window == packet::ASYNC;
@@ -229,7 +229,7 @@ impl<'i> Decoder<'i> for decode::Decoder<'i> {
     }
 }
 
-/// Watches for the point where all that matters was told since an A-Sync: an address and a context since the Trace Info.
+/// Watches for the point after an A-Sync where a decoder knows everything: an address and a context came after the Trace Info.
 #[derive(Debug)]
 pub struct Handover {
     /// Stream position of the A-Sync.
@@ -249,7 +249,7 @@ enum Stage {
 }
 
 impl Handover {
-    /// Whether this is the point, `decoder` having taken the packet.
+    /// Returns whether this is the point, after `decoder` has taken the packet.
     fn is_now(&mut self, offset: u64, packet: &Packet, decoder: &decode::Decoder<'_>) -> bool {
         match (&mut self.stage, packet) {
             (Stage::Async, Packet::Async) if offset == self.start => self.stage = Stage::TraceInfo,
@@ -266,7 +266,7 @@ impl Handover {
                     _ => {}
                 }
                 let known = (*address).zip(*context);
-                // Both must have happened, not only have been announced.
+                // Both must have been committed.
                 let happened = |(address, context): (u64, u64)| {
                     decoder.oldest().is_none_or(|oldest| oldest > address.max(context))
                 };

@@ -1,4 +1,4 @@
-//! ETMv4 and ETE packets, in words and as members of JSON objects.
+//! ETMv4 and ETE packets as text and as members of JSON objects.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use tracewright_etm::{CoreProfile, Params};
 
 use crate::line::Line;
 
-/// Writes what a packet says.
+/// Writes the contents of a packet as text.
 pub fn words(packet: &Packet, params: &Params, line: &mut Line) {
     line.text(packet.kind().name()).text(": ");
     let before = line.bytes().len();

@@ -1,6 +1,6 @@
-//! RISC-V E-Trace, for the engine: segments begin at synchronisation packets (format 3, subformats 0 and 1).
+//! RISC-V E-Trace as a protocol of the engine. Segments begin at synchronisation packets (format 3, subformats 0 and 1).
 //!
-//! All sources' messages are in one stream, and name their source.
+//! Messages of all sources are in one stream. Each names its source.
 
 mod text;
 
@@ -21,14 +21,14 @@ use crate::stream::Feed;
 use crate::syntax::{Kind, PacketSink, Syntax};
 use crate::tally::Reason;
 
-/// Bytes of a record of PULP's.
+/// Bytes of a PULP record.
 const RECORD: usize = 40;
 
 /// RISC-V E-Trace.
 #[derive(Debug)]
 pub struct Etrace;
 
-/// What must be known to begin in the middle: the options that support packets have told, of all sources.
+/// State that a cold segment needs: the options of all sources, which support packets report.
 #[derive(Debug)]
 pub struct Knows {
     parser: Parser,
@@ -40,7 +40,7 @@ impl Syntax for Etrace {
     type Params = EtraceSource;
     type Parser = Parser;
     type Packet = Message;
-    /// What is switched on.
+    /// The options that are switched on.
     type Told = tracewright_etrace::Options;
 
     const SYNCHRONISATION: &'static str = "synchronisation packet";
@@ -100,7 +100,7 @@ impl Syntax for Etrace {
         message.content == Content::Idle && message.flow == 0
     }
 
-    /// PULP's records are filled up in front.
+    /// PULP's records are padded at the beginning.
     fn padding(bytes: &[u8]) -> usize {
         let zeros = bytes.iter().take_while(|&&byte| byte == 0).count();
         if bytes.len() == RECORD && zeros > 2 { zeros } else { 0 }
@@ -136,7 +136,7 @@ impl Protocol for Etrace {
     type Handover = Handover;
 
     const WINDOW: usize = 1 << 11;
-    /// Support packets tell options.
+    /// Support packets report options.
     const NEEDS_START: bool = true;
 
     /// A byte may stand for hundreds of instructions.
@@ -153,7 +153,7 @@ impl Protocol for Etrace {
             return Err(CannotDecode("E-Trace cannot be decoded so".into()));
         }
         let options = decode::Options {
-            // Those that people name come first, and count.
+            // Handlers that the caller names take precedence.
             handlers: options.handlers.into_iter().flatten().chain(source.handlers.iter().copied()).collect(),
             initial: source.config.options,
             data: source.config.data,
@@ -233,8 +233,8 @@ impl<'i> Decoder<'i> for Paired<'i> {
     }
 }
 
-/// Watches for the point where a decoder that began at a synchronisation packet holds back the same block as one that came
-/// from before: both have left the block that the packet's address is in. All else they know the packet has told.
+/// Watches for the point where a decoder that began at a synchronisation packet holds back the same block as one that came from
+/// before: both have left the block that the packet's address is in. The packet itself reports everything else they know.
 #[derive(Debug)]
 pub struct Handover {
     /// Stream position of the packet.
@@ -250,7 +250,7 @@ enum Stage {
 }
 
 impl Handover {
-    /// Whether this is the point, `decoder` having taken the packet.
+    /// Returns whether this is the point, after `decoder` has taken the packet.
     fn is_now(&mut self, offset: u64, packet: &Packet, decoder: &Paired<'_>) -> bool {
         match self.stage {
             Stage::Before if offset == self.start => {
@@ -266,7 +266,7 @@ impl Handover {
     }
 }
 
-/// Whether this is a synchronisation packet; its address, if it has one.
+/// Returns the address of a synchronisation packet, if it has one; `None` for other packets.
 fn sync(packet: &Packet) -> Option<Option<u64>> {
     match packet {
         Packet::Start(packet::Start { address, .. }) => Some(Some(*address)),
@@ -276,7 +276,7 @@ fn sync(packet: &Packet) -> Option<Option<u64>> {
 }
 
 impl<M: Mode> Feed<'_, '_, Etrace, M> {
-    /// Takes a message that is no instruction trace packet.
+    /// Takes a message that is not an instruction trace packet.
     #[cold]
     fn no_packet(&mut self, offset: u64, len: usize, message: &Message) {
         let end = match message.content {

@@ -1,4 +1,4 @@
-//! E-Trace messages, in words and as members of JSON objects.
+//! E-Trace messages as text and as members of JSON objects.
 
 use std::fmt::Write as _;
 
@@ -58,7 +58,7 @@ pub fn kind(message: &Message) -> usize {
     }
 }
 
-/// Writes what a message says.
+/// Writes the contents of a message as text.
 pub fn words(line: &mut Line, message: &Message, options: &Options) -> std::fmt::Result {
     match &message.content {
         Content::Instruction(packet) => write!(line, "{}: {}", packet.name(), packet.details(options))?,
@@ -147,7 +147,7 @@ fn address(line: &mut Line, options: &Options, address: &Address) -> std::fmt::R
     if options.full_address {
         write!(line, r#","address":"{:#x}""#, address.value)?;
     } else {
-        // Differences of 53 bits and more are no trace's of any program, but bytes may say so.
+        // No real trace has differences of 53 bits and more, but damaged bytes may.
         write!(line, r#","difference":"{}""#, address.value as i64)?;
     }
     write!(line, r#","notify":{},"updiscon":{}"#, address.notify, address.updiscon)?;

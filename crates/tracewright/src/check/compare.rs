@@ -1,4 +1,4 @@
-//! Compares a trace with what is known to have run, item by item, in bounded memory.
+//! Compares a trace with a log, item by item, in bounded memory.
 
 use std::collections::VecDeque;
 
@@ -6,17 +6,17 @@ use tracewright_core::Ended;
 
 use super::item::{Data, Item, Mode, Run, Told, Trap, Unknown};
 
-/// Which traps a log tells.
+/// Traps that a log has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Traps {
     /// Every trap.
     All,
-    /// Only ECALL and EBREAK, whose cause is a guess, as in QEMU's logs. An instruction that an exception kept from retiring is there
+    /// Only ECALL and EBREAK, whose cause is a guess, as in QEMU's logs. An instruction that an exception kept from retiring is in the log
     /// as if it had retired.
     Missing,
 }
 
-/// How trace and log part. Fields have the value of each side, and the address of the instruction.
+/// The first difference between trace and log. Fields have the value of each side, and the address of the instruction.
 #[allow(missing_docs, reason = "the sides of a difference, which need no words")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parted {
@@ -44,7 +44,7 @@ pub enum Parted {
     LogEnds,
 }
 
-/// What is equal so far.
+/// Totals of what is equal so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Equal {
     /// Instructions.
@@ -57,32 +57,32 @@ pub struct Equal {
     pub accesses_ended: bool,
     /// Times that the trace left open how many rounds of a loop ran.
     pub open: u64,
-    /// Instructions of those rounds in the log.
+    /// Instructions that the log has for those rounds.
     pub uncounted: u64,
 }
 
-/// How many runs are remembered.
+/// Number of runs that are remembered.
 const LAST: usize = 4;
 
-/// The number of accesses of one side that wait for those of the other. Where there are more, the other side lacks them; if it has
-/// told none at all, accesses are not compared.
+/// Most accesses of one side that wait for those of the other. If there are more, the other side lacks them; if it has none at all,
+/// accesses are not compared.
 const WAITING: usize = 1 << 20;
 
-/// Accesses of both sides that were not compared yet: only one of the two has any.
+/// Accesses that were not compared yet. Only one of the two sides has any.
 #[derive(Debug, Default)]
 struct Accesses {
     trace: VecDeque<Data>,
     log: VecDeque<Data>,
 }
 
-/// Compares.
+/// A comparison in progress.
 #[derive(Debug)]
 pub struct Compare<L: Iterator<Item = Item>> {
     log: L,
     kind: Traps,
-    /// Its next item, if that was looked at: of a run, what is left of it.
+    /// The log's next item, if it was read; of a run, the rest that was not compared yet.
     next: Option<Item>,
-    /// Where they have parted: what is left of the trace's item, and the log's second next item.
+    /// After a difference: the rest of the trace's item, and the log's item after the next.
     pub left: Option<Item>,
     second: Option<Item>,
     log_mode: Mode,
@@ -91,7 +91,7 @@ pub struct Compare<L: Iterator<Item = Item>> {
     is_open: bool,
     accesses: Accesses,
     pub equal: Equal,
-    /// What both ran last.
+    /// The last runs that both sides have.
     pub last: VecDeque<Run>,
 }
 
@@ -113,17 +113,17 @@ impl<L: Iterator<Item = Item>> Compare<L> {
         }
     }
 
-    /// What the log has from here on.
+    /// Returns the log's items from here on.
     pub fn log(&mut self) -> impl Iterator<Item = Item> {
         self.next.take().into_iter().chain(self.second.take()).chain(&mut self.log)
     }
 
-    /// The log itself.
+    /// Returns the log itself.
     pub fn into_log(self) -> L {
         self.log
     }
 
-    /// Takes the next item of the trace. `len` tells the length of an instruction.
+    /// Takes the next item of the trace. `len` returns the length of an instruction.
     #[inline]
     pub fn take(&mut self, told: &Told, len: impl Fn(u64) -> u64) -> Result<(), Parted> {
         match told.item {
@@ -158,8 +158,8 @@ impl<L: Iterator<Item = Item>> Compare<L> {
         }
     }
 
-    /// The trace ends: so must the log. A trap that it ends with is not in any trace, since a trap is told together with the
-    /// instruction after it.
+    /// Ends the trace, so the log must end, too. A trap at the very end of a log is in no trace, since a trap is reported together with
+    /// the instruction after it.
     pub fn end(&mut self) -> Result<(), Parted> {
         while self.pass_round() {}
         self.peek();
@@ -176,7 +176,7 @@ impl<L: Iterator<Item = Item>> Compare<L> {
         if next.is_some() { Err(Parted::TraceEnds) } else { self.accesses_end() }
     }
 
-    /// Compares the accesses that both sides have told.
+    /// Compares the accesses that both sides have reported.
     fn same_accesses(&mut self) -> Result<(), Parted> {
         let Accesses { trace, log } = &mut self.accesses;
         if self.equal.accesses_ended {
@@ -198,26 +198,26 @@ impl<L: Iterator<Item = Item>> Compare<L> {
         self.no_access_left()
     }
 
-    /// Both end: if both told accesses, none is left.
+    /// Ends the comparison of accesses: if both sides have accesses, none may be left.
     fn accesses_end(&mut self) -> Result<(), Parted> {
         self.same_accesses()?;
         self.no_access_left()
     }
 
-    /// Fails if both told accesses, and one of the two has one more.
+    /// Fails if both sides have accesses, and one of them has one more.
     fn no_access_left(&mut self) -> Result<(), Parted> {
         let (trace, log) = (self.accesses.trace.pop_front(), self.accesses.log.pop_front());
         let differ = self.equal.accesses > 0 && trace.or(log).is_some();
         if differ { Err(Parted::Data { trace, log }) } else { Ok(()) }
     }
 
-    /// Where the trace leaves open how many rounds of a loop ran: passes over what the log has of them, which is what the program
-    /// does there without being asked anything.
+    /// Skips a run of the log that belongs to a loop of which the trace leaves open how many rounds ran. Returns whether it did. Such runs
+    /// end without a decision: where they lead, the program alone says.
     fn pass_round(&mut self) -> bool {
         match self.peek().filter(|_| self.is_open) {
             Some(Item::Run(run)) if run.is_certain || run.ended == Ended::Cut => {
                 self.equal.uncounted += u64::from(run.count);
-                // Nor does it tell how often they accessed something.
+                // The trace does not say how often they accessed memory, either.
                 self.equal.accesses_ended = true;
                 self.next = None;
                 true
@@ -226,7 +226,7 @@ impl<L: Iterator<Item = Item>> Compare<L> {
         }
     }
 
-    /// Passes over a branch of the log of which nobody knows where it led: no trace can tell of it, and some leave it out.
+    /// Skips a branch whose outcome the log does not know: no trace can report it, and some leave it out. Returns whether it did.
     fn pass_undecided(&mut self) -> bool {
         match self.next {
             Some(Item::Run(run)) if run.is_undecided && run.count == 1 => {
@@ -237,12 +237,12 @@ impl<L: Iterator<Item = Item>> Compare<L> {
         }
     }
 
-    /// Where the trace leaves open what ran, that is why they part.
+    /// Returns the open path as the reason for a difference, if the trace leaves open what ran.
     fn or_open(&self, parted: Parted) -> Parted {
         if self.is_open { Parted::Unknown(Unknown::Path) } else { parted }
     }
 
-    /// The next run or trap of the log.
+    /// Returns the next run or trap of the log without taking it.
     #[inline]
     fn peek(&mut self) -> Option<Item> {
         while self.next.is_none() {
@@ -261,7 +261,7 @@ impl<L: Iterator<Item = Item>> Compare<L> {
         self.follow(&mut run).inspect_err(|_| self.left = (run.count > 0).then_some(Item::Run(run)))
     }
 
-    /// Takes off `run` what the log has, too.
+    /// Removes from `run` the instructions that the log has, too.
     #[inline]
     fn follow(&mut self, run: &mut Run) -> Result<(), Parted> {
         loop {
@@ -290,7 +290,7 @@ impl<L: Iterator<Item = Item>> Compare<L> {
                     _ => Ok(()),
                 };
             }
-            // One of them was cut short, or says less about how it ended; what comes next shows whether they are equal.
+            // One of them was cut short, or has less to say about its end; the next items show whether they are equal.
             if log.count < run.count {
                 self.next = None;
                 self.both_ran(log);
@@ -300,13 +300,13 @@ impl<L: Iterator<Item = Item>> Compare<L> {
                 self.both_ran(*run);
                 return Ok(());
             } else {
-                // As many instructions, of other lengths: they are not the same program's.
+                // The same number of instructions with other lengths: these are different programs.
                 return Err(Parted::Address { trace: run.end, log: log.end });
             }
         }
     }
 
-    /// Fails if what both know of privilege and context differs.
+    /// Fails if privilege or context is known to both sides and differs.
     fn same_mode(&self, at: u64) -> Result<(), Parted> {
         let (trace, log) = (self.trace_mode, self.log_mode);
         if let Some((trace, log)) = trace.privilege.zip(log.privilege).filter(|(trace, log)| trace != log) {
@@ -354,7 +354,7 @@ impl<L: Iterator<Item = Item>> Compare<L> {
     #[inline]
     fn both_ran(&mut self, run: Run) {
         self.equal.instructions += u64::from(run.count);
-        // A decision ends what is open: how often the loop was run until then is not known.
+        // The outcome of a branch ends the open loop; how many rounds ran until then stays unknown.
         self.is_open &= run.is_certain || run.ended == Ended::Cut;
         if self.last.len() == LAST {
             self.last.pop_front();

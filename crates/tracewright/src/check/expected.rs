@@ -1,4 +1,4 @@
-//! What is known to have run: a log, or a machine, on a thread of its own.
+//! The expected execution: a log or a machine, read on a thread of its own.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -9,11 +9,11 @@ use tracewright_hart::{self as hart, Access, HartSink, Privilege};
 
 use super::item::{Item, Mode, Trap};
 
-/// Items that go from thread to thread at once, and how many such batches may wait: bounds memory.
+/// Items of a batch, and the most batches that wait: bounds memory.
 const BATCH: usize = 4096;
 const WAITING: usize = 16;
 
-/// A sink of what runs, to be compared elsewhere.
+/// A sink that sends what runs to the comparison, in batches.
 #[derive(Debug)]
 pub struct Items {
     batch: Vec<Item>,
@@ -21,16 +21,16 @@ pub struct Items {
     knows: Knows,
 }
 
-/// Facts that the log has, and that are compared.
+/// Facts that the log has and that are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Knows {
     /// Whether values of traps are compared.
     pub values: bool,
-    /// Whether they are interrupts, where these have numbers of their own (RISC-V).
+    /// Whether traps say that they are interrupts, which have numbers of their own (RISC-V).
     pub interrupts: bool,
-    /// The bits of a context that traces have.
+    /// Bits of a context that the trace has.
     pub context: u64,
-    /// Whether its accesses are compared with those of the trace.
+    /// Whether accesses are compared.
     pub data: bool,
 }
 
@@ -44,7 +44,7 @@ impl Items {
 
     fn send(&mut self) {
         let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH));
-        // Who has seen enough is gone.
+        // Fails if the comparison has ended.
         let _ = self.to.send(batch);
     }
 }
@@ -85,18 +85,18 @@ impl Drop for Items {
     }
 }
 
-/// The other end: items in order.
+/// The receiving end: items in order.
 #[derive(Debug)]
 pub struct Expected {
     from: Receiver<Vec<Item>>,
     batch: vec::IntoIter<Item>,
     thread: Option<JoinHandle<Option<String>>>,
-    /// What was wrong with the log, once its end was reached.
+    /// Why the log could not be read to its end, once it has ended.
     pub error: Option<String>,
 }
 
 impl Expected {
-    /// Runs `tell`, which gives what it knows to a sink and returns what was wrong, on a thread of its own.
+    /// Runs `tell` on a thread of its own. It passes items to a sink, and returns what is wrong with the log, if anything.
     pub fn new(knows: Knows, tell: impl FnOnce(Items) -> Option<String> + Send + 'static) -> Self {
         let (to, from) = sync_channel(WAITING);
         let items = Items { batch: Vec::with_capacity(BATCH), to, knows };

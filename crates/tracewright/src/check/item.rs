@@ -1,10 +1,10 @@
-//! What is compared: what ran, as a trace and a log both tell it.
+//! Items that are compared: what ran, as both a trace and a log report it.
 
 use tracewright_core::{Block, DataAccess, DataKind, Element, Ended, Exception, Flow, GapReason, Isa};
 use tracewright_hart::Access;
 use tracewright_isa::riscv::AccessKind;
 
-/// Something that happened.
+/// An item of an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Item {
     /// Instructions ran.
@@ -13,29 +13,29 @@ pub enum Item {
     Trap(Trap),
     /// The privilege or the context changes.
     Mode(Mode),
-    /// Memory was accessed. Accesses are in their order, but not beside their instructions.
+    /// Memory was accessed. Accesses keep their order, but do not stand beside their instructions.
     Data(Data),
-    /// Of a trace: accesses are missing here.
+    /// Accesses are missing here (only in a trace).
     DataLost,
-    /// Of a trace: from here on it is not known what ran.
+    /// From here on it is not known what ran (only in a trace).
     Unknown(Unknown),
 }
 
 /// An access to memory. What is not known is `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Data {
-    /// What was done.
+    /// Kind of access.
     pub kind: AccessKind,
-    /// Bytes.
+    /// Number of bytes.
     pub size: u8,
-    /// Where.
+    /// Address.
     pub address: Option<u64>,
-    /// What was loaded (also by an atomic operation), or stored.
+    /// Value that was loaded (also by an atomic operation) or stored.
     pub value: Option<u64>,
 }
 
 impl Data {
-    /// Returns what both a log and a trace tell of an access; `None` of accesses that logs do not have.
+    /// Returns the part of an access that both logs and traces have; `None` for accesses that logs do not have.
     fn of(access: &DataAccess) -> Option<Self> {
         let &DataAccess { size, address, value, after, .. } = access;
         let kind = match access.kind {
@@ -48,7 +48,7 @@ impl Data {
         Some(Self { kind, size, address, value })
     }
 
-    /// Whether nothing that both know differs.
+    /// Returns whether nothing that both know differs.
     pub fn agrees(&self, other: &Self) -> bool {
         let agree =
             |one: Option<u64>, other: Option<u64>| one.zip(other).is_none_or(|(one, other)| one == other);
@@ -64,17 +64,17 @@ impl From<&Access> for Data {
     }
 }
 
-/// Privilege and context of instructions. `None`: not told, so as before.
+/// Privilege and context of instructions. `None`: not reported, so unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mode {
     /// The privilege.
     pub privilege: Option<u8>,
-    /// The context: a thread, an address space.
+    /// The context: a thread or an address space.
     pub context: Option<u64>,
 }
 
 impl Mode {
-    /// Takes over what `other` knows.
+    /// Overwrites what `other` knows.
     pub fn update(&mut self, other: Self) {
         self.privilege = other.privilege.or(self.privilege);
         self.context = other.context.or(self.context);
@@ -88,15 +88,15 @@ pub struct Run {
     pub start: u64,
     /// Address after the last.
     pub end: u64,
-    /// How many.
+    /// Number of instructions.
     pub count: u32,
-    /// Bytes of the last.
+    /// Length of the last instruction in bytes.
     pub last_len: u8,
     /// How it ended.
     pub ended: Ended,
-    /// Whether the program alone tells where execution goes from there: the last is a jump to one address.
+    /// Whether the program alone determines the next address: the last instruction is a direct jump.
     pub is_certain: bool,
-    /// Of a log: nobody knows where the last, a branch, led. A trace may lack it.
+    /// Whether the log does not know where the last instruction, a branch, led. A trace may lack it.
     pub is_undecided: bool,
     /// Their instruction set.
     pub isa: Isa,
@@ -105,7 +105,7 @@ pub struct Run {
 /// A trap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trap {
-    /// The instruction that did not retire, or would have been next.
+    /// Address of the instruction that did not retire, or would have been next.
     pub pc: Option<u64>,
     /// Its cause.
     pub cause: u64,
@@ -131,14 +131,14 @@ pub enum Unknown {
 /// An item of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Told {
-    /// Offset in the trace file of the packet that told it.
+    /// Offset in the trace file of the packet that reported it.
     pub offset: u64,
-    /// What it is.
+    /// The item.
     pub item: Item,
 }
 
 impl Run {
-    /// Address of the last.
+    /// Returns the address of the last instruction.
     pub fn last(&self) -> u64 {
         self.end.wrapping_sub(self.last_len.into())
     }
@@ -154,11 +154,11 @@ impl From<&Block> for Run {
     }
 }
 
-/// ETMv4's exception with which a debugger stops a core; our encoder ends with it what it could not tell otherwise.
+/// ETMv4's exception with which a debugger stops a core. Our encoder ends a trace with it where no other packet can.
 const DEBUG_HALT: u16 = 1;
 
 impl Item {
-    /// What an element of a trace comes to; `None` if it says nothing about what ran.
+    /// Returns the item of an element; `None` if the element says nothing about what ran.
     pub fn of(element: &Element, is_arm: bool) -> Option<Self> {
         Some(match element {
             Element::Exception(Exception { number: DEBUG_HALT, .. }) if is_arm => return None,

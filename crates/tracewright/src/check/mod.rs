@@ -1,4 +1,4 @@
-//! Compares what a trace says ran with what a log says ran.
+//! Compares the execution that a trace reports with the one that a log reports.
 //!
 //! Both are streams of [`Item`]s of any length. [`Records`] makes items of decoded elements, on all cores; a [`Checker`] takes them in
 //! order and compares them with the log, which a thread of its own reads. [`Trace::check`](crate::Trace::check) does all of it.
@@ -56,7 +56,7 @@ impl Consumer for Records {
     }
 }
 
-/// Items of the trace that are shown after the place where they part.
+/// Items of the trace that are shown after a difference.
 const AFTER: usize = 3;
 
 /// Compares records with a log. After a difference it takes a few more, to show them.
@@ -65,9 +65,9 @@ pub struct Checker<'a> {
     compare: Compare<Expected>,
     image: &'a Image,
     isa: Isa,
-    /// Where they part: offset in the trace file, and how.
+    /// First difference, with its offset in the trace file.
     parted: Option<(u64, Parted)>,
-    /// What the trace has from there on.
+    /// Items of the trace after it.
     after: Vec<Item>,
     last_offset: u64,
 }
@@ -75,11 +75,11 @@ pub struct Checker<'a> {
 /// The result of a comparison.
 #[derive(Debug)]
 pub struct Checked {
-    /// What is equal.
+    /// Totals of what is equal.
     pub equal: Equal,
-    /// Where trace and log part: offset in the trace file, and how.
+    /// First difference between trace and log, with its offset in the trace file.
     pub parted: Option<(u64, Parted)>,
-    /// What both ran last and what each has after that, as text.
+    /// Instructions before the difference, and those of each side after it, as text.
     pub shown: String,
     is_arm: bool,
     /// Why the log could not be read to its end.
@@ -87,8 +87,8 @@ pub struct Checked {
 }
 
 impl<'a> Checker<'a> {
-    /// Compares with a log of any kind: of its threads, if it tells them apart, with this one. `source` is the source whose trace is
-    /// compared.
+    /// Opens a log of any kind to compare the trace of `source` with. `thread` selects a thread of a log that tells threads apart; without
+    /// it, the first is compared.
     ///
     /// # Errors
     /// Fails if the log cannot be read, or is of another processor.
@@ -115,7 +115,7 @@ impl<'a> Checker<'a> {
             }
             _ => u32::MAX.into(),
         };
-        // Others tell an atomic operation as a load and a store, or leave out values.
+        // Other logs report an atomic operation as a load and a store, or leave out values.
         let data = log.kind() == Kind::Own;
         let knows = Knows { values, interrupts: !isa.is_arm(), context, data };
         let shared = Arc::clone(image);
@@ -130,12 +130,12 @@ impl<'a> Checker<'a> {
         Self { compare, image, isa, parted: None, after: Vec::new(), last_offset: 0 }
     }
 
-    /// Returns what makes the records that it compares.
+    /// Returns the consumer that makes the records to compare.
     pub fn records(&self) -> Records {
         Records { is_arm: self.isa.is_arm() }
     }
 
-    /// Compares records. Returns `Break` after a difference: decoding need not go on.
+    /// Compares records. Returns `Break` when decoding need not go on, after a difference.
     pub fn take(&mut self, records: &[Told]) -> ControlFlow<()> {
         for told in records {
             if self.parted.is_some() && self.after.len() >= AFTER {
@@ -184,7 +184,7 @@ impl<'a> Checker<'a> {
 }
 
 impl Checked {
-    /// Returns whether trace and log are equal as far as was asked for.
+    /// Returns whether no difference was found, and the log could be read.
     pub fn is_equal(&self) -> bool {
         self.parted.is_none() && self.log_error.is_none()
     }

@@ -1,4 +1,4 @@
-//! A difference, for people and for programs.
+//! A difference as text and as JSON.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ use super::item::{Data, Item, Mode, Run, Trap, Unknown};
 use super::{Checked, Parted};
 use crate::{disassembly, names, words};
 
-/// Instructions shown of each side, and before they part.
+/// Instructions shown before a difference, and of each side after it.
 const SHOWN: usize = 4;
 
 /// The program that both sides ran.
@@ -27,7 +27,7 @@ pub struct Side<'a> {
 }
 
 impl Side<'_> {
-    /// What both ran last, and what each has then.
+    /// Returns the last instructions that both sides have, and the next ones of each, as text.
     pub fn show(&self, last: &VecDeque<Run>, trace: &[Item], log: &[Item]) -> String {
         let mut text = String::new();
         let both: Vec<_> = last.iter().flat_map(|run| self.run(run)).collect();
@@ -64,7 +64,7 @@ impl Side<'_> {
         }
     }
 
-    /// A line for each instruction: address, text, place.
+    /// Returns a line for each instruction: address, text, place.
     fn run(&self, run: &Run) -> Vec<String> {
         let Run { start, end, count, last_len, ended, isa, .. } = *run;
         let block = Block { start, end, count, isa, last_len, class: Class::NEXT, ended };
@@ -81,7 +81,7 @@ impl Side<'_> {
             lines.push(format!("{start:#18x}  {count} instruction{plural}, of which no image has the code"));
         }
         if let (Ended::Taken | Ended::NotTaken, Some(last)) = (ended, lines.last_mut()) {
-            // Only of conditional branches that matters.
+            // Only conditional branches are marked.
             let taken = if ended == Ended::Taken { "" } else { " (not taken)" };
             last.push_str(taken);
         }
@@ -89,7 +89,7 @@ impl Side<'_> {
     }
 }
 
-/// `exception 5: load from where no memory is, value 0x10, at 0x80000000`.
+/// Returns text such as `exception 5: load from where no memory is, value 0x10, at 0x80000000`.
 fn trap(trap: &Trap, is_arm: bool) -> String {
     let kind = if trap.interrupt { "interrupt" } else { "exception" };
     let what = if is_arm { arm(trap.cause) } else { cause::describe(trap.cause, trap.interrupt) };
@@ -103,7 +103,7 @@ fn trap(trap: &Trap, is_arm: bool) -> String {
     text
 }
 
-/// `load of 4 bytes at 0x100, value 0x7`.
+/// Returns text such as `load of 4 bytes at 0x100, value 0x7`.
 fn access(data: &Data) -> String {
     let kind = match data.kind {
         AccessKind::Load => "load",
@@ -120,7 +120,7 @@ fn access(data: &Data) -> String {
     text
 }
 
-/// ETMv4's name of an exception.
+/// Returns ETMv4's name of an exception.
 fn arm(number: u64) -> &'static str {
     let number = u16::try_from(number).unwrap_or(u16::MAX);
     Exception { number, return_address: ReturnAddress::None, fault_pending: false }.name(CoreProfile::A)
@@ -136,12 +136,12 @@ fn unknown(why: Unknown) -> &'static str {
 }
 
 impl Checked {
-    /// Whether accesses were compared, but not all of them.
+    /// Returns whether some accesses were compared, but not all.
     fn leaves_out_accesses(&self) -> bool {
         self.equal.accesses > 0 && self.equal.accesses_ended
     }
 
-    /// What it came to, in a few lines.
+    /// Returns the result as a few lines of text.
     pub fn text(&self) -> String {
         let (instructions, traps) = (self.equal.instructions, self.equal.traps);
         let plural = |count: u64| if count == 1 { "" } else { "s" };
@@ -204,7 +204,7 @@ impl Checked {
         text
     }
 
-    /// The same as a JSON object.
+    /// Returns the result as a JSON object.
     pub fn json(&self, source: Option<&str>) -> String {
         let hex = |value: u64| format!("{value:#x}");
         let (kind, trace, log) = match self.parted.map(|(_, how)| how) {

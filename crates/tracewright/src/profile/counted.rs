@@ -43,7 +43,7 @@ pub fn in_binaries(flow::BlockCounts { blocks, indirect }: flow::BlockCounts, im
         profile.funnel.instructions += u64::from(block.count) * count;
         profile.blocks.entry(code).or_default().add(block.ended, *count);
     }
-    // Where pairs went is told by the trace, or it leaves it out.
+    // The trace reports where pairs went, or leaves it out.
     let mut told: HashMap<flow::Where, u64> = HashMap::new();
     indirect.iter().for_each(|((from, _), count)| *told.entry(*from).or_default() += count);
     for ((block, space), count) in blocks.iter().filter(|((block, _), _)| block.ended == Ended::Taken) {

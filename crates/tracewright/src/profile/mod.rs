@@ -1,4 +1,4 @@
-//! Profiles: what ran how often, from a trace.
+//! Profiles: how often each part of the code ran.
 //!
 //! [`BlockCounter`] counts blocks on all cores; [`WindowCounter`] counts those of a window of time, in order; [`Follower`] follows calls,
 //! loops and paths, in order.

@@ -16,7 +16,7 @@ pub struct Gather;
 pub struct State {
     blocks: HashMap<(Block, MemorySpace), u64>,
     branches: HashMap<(u64, MemorySpace, u64, MemorySpace), u64>,
-    /// The branch that was taken last: where it went is told by what comes next.
+    /// The branch that was taken last, until the next element shows where it went.
     taken: Option<(u64, MemorySpace)>,
 }
 

@@ -1,4 +1,4 @@
-//! Elements of all sources in order: who called whom, how often loops turned.
+//! Elements of each source in order: calls, and trips of loops.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -25,7 +25,7 @@ pub struct Follower<'a> {
     only: Only<'a>,
 }
 
-/// What counts: calls inside the window, and blocks that run inside it and are in these places.
+/// Restricts what counts: calls inside the window, and blocks that run inside it and are in these places.
 #[derive(Clone, Copy, Debug)]
 pub struct Only<'a> {
     /// The window of time.
@@ -34,13 +34,13 @@ pub struct Only<'a> {
     pub places: Option<&'a PlaceFilter>,
 }
 
-/// Owner of the cycles of what does not count.
+/// Function number for the cycles of code that does not count.
 const NOBODY: u32 = u32::MAX;
 
-/// What was found in all sources.
+/// Result of following all sources.
 #[derive(Debug, Default)]
 pub struct Followed {
-    /// Who called whom.
+    /// Tree of calls.
     pub calls: CallTree,
     /// What could not be followed.
     pub losses: Losses,
@@ -56,7 +56,7 @@ pub struct Followed {
 #[derive(Debug, Default)]
 pub struct FollowState<'a>(Option<Box<FollowedSource<'a>>>);
 
-/// A source that was followed, or is.
+/// A source while it is followed, and afterwards.
 #[derive(Debug)]
 pub struct FollowedSource<'a> {
     tracker: Tracker,
@@ -185,7 +185,7 @@ impl<'a> Consumer for Follower<'a> {
         }
     }
 
-    /// Time goes on in what is not asked for.
+    /// Time passes outside the requested range, too.
     fn passed(&self, state: &mut FollowState<'a>, source: &engine::Source<'_>, element: &Element) {
         if !self.clocks.any() {
             return;

@@ -1,4 +1,4 @@
-//! A profile as rows: functions, loops and branches, those that matter first.
+//! A profile as rows: functions, loops and branches, the most significant first.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -25,7 +25,7 @@ pub struct Report<'a> {
     places: Option<&'a PlaceFilter>,
     /// Whether the order of execution is known. Without it there are no callers, single trips or cycles.
     pub is_ordered: bool,
-    /// Who called whom.
+    /// Tree of calls.
     pub calls: CallTree,
     /// What could not be followed.
     pub losses: Losses,
@@ -63,7 +63,7 @@ impl<'a> Report<'a> {
             done.unwrap_or_else(|| Followed { trips: counted(graph, profile), ..Followed::default() });
         let is_there = |place: Place| places.is_none_or(|places| places.has(place));
         let mut functions = counted_functions(profile, program, &mut calls.functions);
-        // Who is called where nobody tells, as by exceptions, is known in order only; calls that are too deep are counted only.
+        // Only following in order finds entries without a call (exceptions); only counting finds calls that are too deep.
         for (number, ordered) in calls.tree.functions() {
             let of = functions.entry(number).or_default();
             let instructions = of.own.instructions;
@@ -79,7 +79,7 @@ impl<'a> Report<'a> {
         });
         let instructions = functions.iter().map(|(_, of)| of.own.instructions).sum();
         let cycles = functions.iter().map(|(_, of)| of.own.cycles).sum();
-        // Others were entered at another time than the one that is asked for.
+        // Others were entered outside the requested window.
         functions.retain(|(_, of)| of.calls > 0 || of.own.instructions > 0 || of.inclusive.instructions > 0);
         if let Some(places) = places {
             let there = places.functions_of(profile, program);
@@ -128,7 +128,7 @@ impl<'a> Report<'a> {
     /// Returns the name of a function's binary.
     pub fn binary_of(&self, function: &Function) -> Option<&str> {
         let file = function.file?;
-        // Those that are not here are numbered from the other end.
+        // Binaries that are not at hand are numbered from the other end.
         let number = self.program.binary_of(file).unwrap_or(u32::MAX - file);
         self.binaries.get(number as usize).map(String::as_str)
     }
@@ -193,7 +193,7 @@ impl<'a> Report<'a> {
     }
 }
 
-/// Returns what each function ran, by number, and how often it was called: by calls, and by jumps from other functions to its start.
+/// Returns what each function executed, by number, and how often it was entered: by calls, and by jumps to its start from elsewhere.
 pub(crate) fn counted_functions(
     profile: &Profile,
     program: &Program,

@@ -16,7 +16,7 @@ use crate::clocks::{ClockEnd, Clocks};
 pub struct Outside {
     /// Instructions that ran before or after it.
     pub time: u64,
-    /// Instructions of which nothing tells when they ran.
+    /// Instructions whose time is not known.
     pub unknown: u64,
 }
 
@@ -36,7 +36,7 @@ impl AddAssign for Outside {
 /// Counts the blocks that ran in a window of time.
 #[derive(Debug)]
 pub struct WindowCounter<'a> {
-    /// What tells cycles.
+    /// Clocks of the sources.
     pub clocks: &'a Clocks,
     /// The window.
     pub window: &'a Window,
@@ -64,7 +64,7 @@ struct Of<'a> {
     gate: Gate,
     inside: flow::BlockCounts,
     all: flow::BlockCounts,
-    /// The indirect branch that was taken last, until the next block tells where it went.
+    /// The indirect branch that was taken last, until the next block shows where it went.
     taken: Option<(u64, MemorySpace)>,
 }
 
@@ -82,7 +82,7 @@ impl<'a> WindowCounter<'a> {
 }
 
 impl Windowed {
-    /// Returns the profile of all sources. Its binaries, and all of the funnel but its first steps, are those of all that ran.
+    /// Returns the profile of all sources. Its binaries, and the funnel except for its first steps, cover everything that ran.
     pub fn finish(self, image: &Image) -> (Profile, Program, Outside) {
         let Self { inside, all, outside, .. } = self;
         let mut profile = in_binaries(all, image);

@@ -1,4 +1,4 @@
-//! Trace events, as Perfetto and Chrome read them: written as they come.
+//! Chrome's trace events in JSON, which Perfetto reads too, written as they come.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use tracewright_profile::Thread;
 
 use super::slices::{Event, Unit, Viewer};
 
-/// Writes events.
+/// Writes a timeline in Chrome's JSON format.
 #[derive(Debug)]
 pub struct Chrome<W> {
     output: W,
@@ -24,7 +24,7 @@ impl<W: Write> Chrome<W> {
         Self { output, mhz, names: HashMap::new(), is_first: true }
     }
 
-    /// What comes before each event.
+    /// Writes the separator before an event.
     fn next(&mut self) -> io::Result<()> {
         let before: &[u8] = if self.is_first { b"{\"traceEvents\":[\n" } else { b",\n" };
         self.is_first = false;
@@ -75,7 +75,7 @@ impl<W: Write> Viewer for Chrome<W> {
     }
 }
 
-/// A thread's name.
+/// Returns a thread's name.
 pub fn words(thread: &Thread) -> String {
     match (thread.vmid, thread.context_id) {
         (None, None) => "all".into(),
@@ -85,7 +85,7 @@ pub fn words(thread: &Thread) -> String {
     }
 }
 
-/// Microseconds of a number of cycles: exact where that is possible in a millionth of one.
+/// A number of cycles, printed in microseconds with up to six decimals.
 struct Micros(u64, u32);
 
 impl std::fmt::Display for Micros {

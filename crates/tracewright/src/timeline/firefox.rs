@@ -1,4 +1,4 @@
-//! The Firefox Profiler's processed profile: tables of columns, a sample wherever the stack changes, as long as the stack stays.
+//! The Firefox Profiler's processed profile: tables of columns. Each change of the stack is a sample, weighted by how long it stays.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
@@ -9,10 +9,10 @@ use tracewright_profile::Thread;
 use super::chrome::words;
 use super::slices::{Event, Unit, Viewer};
 
-/// The version of the format: the profiler upgrades what is older than its own.
+/// Version of the format. The profiler upgrades older versions.
 const VERSION: u32 = 47;
 
-/// Keeps the samples of a source until its end: `--most` limits them.
+/// Writes a timeline for the Firefox Profiler. Keeps the samples of a source in memory until the source ends.
 #[derive(Debug)]
 pub struct Firefox<W> {
     output: W,
@@ -35,7 +35,7 @@ struct Track {
     prefixes: Vec<Option<u32>>,
     frames: Vec<u32>,
     current: Option<u32>,
-    /// From when on the stack was which.
+    /// Times at which the stack changed, and the stack from then on.
     samples: Vec<(u64, Option<u32>)>,
 }
 
@@ -46,7 +46,7 @@ impl<W: Write> Firefox<W> {
         Self { output, per_ms, tracks: BTreeMap::new(), has_head: false, written: 0 }
     }
 
-    /// What comes before the threads, once.
+    /// Writes what comes before the threads, once.
     fn head(&mut self) -> io::Result<()> {
         if std::mem::replace(&mut self.has_head, true) {
             return Ok(());
@@ -81,7 +81,7 @@ impl Track {
         self.current = self.current.and_then(|stack| self.prefixes[stack as usize]);
     }
 
-    /// The stack is another from this time on.
+    /// Adds a sample: the stack changes at this time.
     fn sample(&mut self, time: u64) {
         match self.samples.last_mut() {
             Some((last, stack)) if *last == time => *stack = self.current,
@@ -89,7 +89,7 @@ impl Track {
         }
     }
 
-    /// Writes it as JSON. What is long is not made a value first.
+    /// Writes the thread as JSON. Long tables are written directly.
     fn write(&self, output: &mut impl Write, about: Value, per_ms: f64) -> io::Result<()> {
         // The last sample ends the one before it.
         let ends = self.samples.iter().skip(1);
@@ -117,7 +117,7 @@ impl Track {
         write!(output, ",{}", rest.trim_start_matches('{'))
     }
 
-    /// All but the samples and stacks.
+    /// Returns the fields other than samples and stacks.
     fn rest(&self, mut about: Value) -> Value {
         let functions = self.names.len();
         let all = || (0..functions).collect::<Vec<_>>();
@@ -153,7 +153,7 @@ fn array<T: std::fmt::Display>(output: &mut impl Write, values: impl Iterator<It
     output.write_all(if before == "[" { b"[]" } else { b"]" })
 }
 
-/// What a thread is.
+/// Returns the fields that identify a thread.
 fn about(source: usize, number: u32, name: &str, thread: &str) -> Value {
     json!({
         "processType": "default", "processName": name, "name": thread, "isMainThread": number == 0,

@@ -1,7 +1,7 @@
-//! Perfetto's own trace format: packets of Protocol Buffers, written as they come. A third of the size of the JSON, and quicker to open.
+//! Perfetto's own trace format: Protocol Buffers packets, written as they come. Files have a third of the size of Chrome's JSON.
 //!
-//! Each thread is a sequence of packets: names are told once in it and referred to by number, and its track is what its events are of
-//! unless they say otherwise. Perfetto's clock is in nanoseconds.
+//! Each thread is a sequence of packets. A sequence defines each name once and then refers to it by number; its events belong to its own
+//! track by default. Perfetto's clock is in nanoseconds.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
@@ -55,24 +55,24 @@ mod field {
 
 const SLICE_BEGIN: u64 = 1;
 const SLICE_END: u64 = 2;
-/// Nothing from before is known: what numbers and defaults mean is told from here on.
+/// Flag: the sequence starts here, without names or defaults.
 const STATE_CLEARED: u64 = 1;
-/// What numbers and defaults mean is needed.
+/// Flag: the packet needs names or defaults of its sequence.
 const NEEDS_STATE: u64 = 2;
 
-/// The sequence that tells of processes: tracks are everybody's, whichever sequence tells of them. Those of threads come after it.
+/// The sequence that defines processes, whose tracks all sequences share. Sequences of threads come after it.
 const PROCESSES: u64 = 1;
-/// What is added to the numbers of processes for those of their tracks.
+/// Added to the number of a process to get that of its track.
 const PROCESS_TRACKS: u64 = 1 << 32;
-/// What is added to the numbers of sequences for those of threads: viewers take a thread whose number is its process's for the main one.
+/// Added to the number of a sequence to get that of its thread. A thread with its process's number would be shown as the main thread.
 const THREADS: u64 = 1 << 16;
 
-/// Writes packets.
+/// Writes a timeline in Perfetto's format.
 #[derive(Debug)]
 pub struct Perfetto<W> {
     output: W,
     mhz: u32,
-    /// By source and thread.
+    /// Sequences by source and thread.
     sequences: HashMap<(usize, u32), Sequence>,
     packet: Writer,
 }
@@ -80,9 +80,9 @@ pub struct Perfetto<W> {
 /// The packets of a thread.
 #[derive(Debug)]
 struct Sequence {
-    /// Also that of its track.
+    /// Number of the sequence, and of its track.
     number: u64,
-    /// Functions whose names have been told.
+    /// Functions whose names are defined.
     told: HashSet<u32>,
 }
 
@@ -92,7 +92,7 @@ impl<W: Write> Perfetto<W> {
         Self { output, mhz, sequences: HashMap::new(), packet: Writer::default() }
     }
 
-    /// Writes a packet, and what its length is before it.
+    /// Writes a packet, preceded by its length.
     fn send(&mut self, packet: &Writer) -> io::Result<()> {
         self.packet.clear();
         self.packet.message(field::PACKET, packet);
@@ -104,7 +104,7 @@ impl<W: Write> Perfetto<W> {
         u64::try_from(nanoseconds).unwrap_or(u64::MAX)
     }
 
-    /// The first packet of a thread: which track it is.
+    /// Writes the first packet of a thread, which defines its track.
     fn first(&mut self, source: usize, thread: u32, number: u64) -> io::Result<()> {
         let mut event = Writer::default();
         event.number(field::event::TRACK, number);
@@ -119,12 +119,12 @@ impl<W: Write> Perfetto<W> {
     }
 }
 
-/// A source's number as a process: 0 would be a processor's idle thread.
+/// Returns the process number of a source: 0 would be a processor's idle thread.
 fn process(source: usize) -> u64 {
     source as u64 + 1
 }
 
-/// A thread's track.
+/// Returns the description of a thread's track.
 fn track(source: usize, thread: u32, number: u64, name: Option<&str>) -> Writer {
     let mut of = Writer::default();
     of.number(field::thread::PID, process(source));
@@ -151,7 +151,7 @@ impl<W: Write> Viewer for Perfetto<W> {
         let mut of = Writer::default();
         match event {
             Event::Begin(function, name) => {
-                // 0 is no number of a name.
+                // Names are numbered from 1.
                 let iid = u64::from(function) + 1;
                 if sequence.told.insert(function) {
                     let mut interned = Writer::default();

@@ -1,4 +1,4 @@
-//! Calls along the run, as slices, given to a viewer's format.
+//! Calls along the run as slices, written in a viewer's format.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -45,11 +45,11 @@ pub enum Event<'n> {
     End,
 }
 
-/// A format of timelines.
+/// A writer of a timeline format.
 pub trait Viewer {
     /// Writes an event of a thread of a source.
     fn event(&mut self, source: usize, thread: u32, time: u64, event: Event<'_>) -> io::Result<()>;
-    /// Ends a source: its name, and its threads.
+    /// Ends a source, whose name, unit and threads are known now.
     fn source(&mut self, source: usize, name: &str, unit: Unit, threads: &[Thread]) -> io::Result<()>;
     /// Ends the timeline.
     fn finish(&mut self) -> io::Result<()>;
@@ -98,7 +98,7 @@ struct Of<'a> {
     slicer: Slicer<'a>,
     functions: Functions,
     slices: u64,
-    /// Whether they cannot be written any more.
+    /// Whether writing has failed.
     has_failed: bool,
 }
 
@@ -113,7 +113,7 @@ struct Hand<'h, 'a> {
 
 impl Hand<'_, '_> {
     fn event(&mut self, thread: u32, time: u64, event: Event<'_>) {
-        // After a failure nothing is written any more, and decoding ends.
+        // After a failure nothing more is written, and decoding ends.
         if self.shared.failed.is_none()
             && let Err(error) = self.shared.viewer.event(self.source, thread, time, event)
         {
@@ -175,7 +175,7 @@ impl<'a> SliceWriter<'a> {
         self.units.get(source).copied().unwrap_or(Unit::Instructions)
     }
 
-    /// Ends the timeline, unless there are no slices and an empty one is of no use. Returns whether it was written.
+    /// Ends the timeline. Without slices it does so only if `even_if_empty` is set. Returns whether the timeline was written.
     ///
     /// # Errors
     /// Fails if something could not be written.
@@ -199,7 +199,7 @@ impl<'a> Consumer for SliceWriter<'a> {
         let index = at.source.index;
         let of = state.0.get_or_insert_with(|| self.source(index));
         let Of { slicer, functions, slices, has_failed } = &mut **of;
-        // The function of a block is known before slices are told.
+        // The function of a block must be known before its slices are emitted.
         if let Element::Block(block) = element {
             functions.find(at.image, block.start, at.space);
         }
@@ -248,7 +248,7 @@ impl<'a> Consumer for SliceWriter<'a> {
         let end = end.map(|end| ClockEnd { id: at.source.id, end });
         let name = self.names.get(index).map_or("?", String::as_str);
         let mut shared = self.shared();
-        // One without slices would take the names of threads from the same source in another file.
+        // A source without slices would overwrite the thread names of the same source in another file.
         if *slices > 0
             && let Err(error) = shared.viewer.source(index, name, self.unit(index), slicer.threads())
         {

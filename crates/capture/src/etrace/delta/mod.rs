@@ -1,8 +1,8 @@
-//! Retirement-delta trace beside E-Trace: in which cycle each instruction retired.
+//! Retirement-delta trace beside E-Trace: the cycle in which each instruction retired.
 //!
-//! It holds the instructions that are traced, no others. Where E-Trace synchronises with an instruction (a start packet, or a trap packet with the
-//! address of the handler), the delta trace has a sync: of that instruction, with its address, and with the cycle in which it retired, which is
-//! the time in that packet. E-Trace tells so one entry late, so blocks wait here for the next one.
+//! It holds only traced instructions. Where E-Trace synchronises with an instruction (a start packet, or a trap packet with the address of
+//! the handler), the delta trace has a sync with that instruction's address and the cycle in which it retired, which is the time in that
+//! packet. E-Trace emits the packet one entry late, so a block waits here for the next one.
 
 mod port;
 mod spec;
@@ -21,15 +21,15 @@ use self::port::Port;
 use super::{Gather, Settings};
 use crate::port::Report;
 
-/// Bits that a buffer must hold so that a port can begin anew after a loss, and pass a packet: those of the longest sync (30 bytes of numbers),
-/// and of the packet before it that tells of the loss.
+/// Bits that a buffer must hold so that a port can resume after a loss, and pass a packet: those of the longest sync (30 bytes of numbers),
+/// and of the packet before it that reports the loss.
 pub const LEAST: u64 = 8 * (AROUND as u64 + 5 + 5 + 30 + AROUND as u64);
 
-/// Encodes in which cycles instructions retire, and writes it.
+/// Encodes the cycles in which instructions retire, and writes the trace.
 pub(crate) struct Delta<W> {
     encoder: Encoder,
     out: Outlet<W>,
-    /// As [`DeltaSettings`] have it.
+    /// See [`DeltaSettings::is_gapless`].
     pub is_gapless: bool,
     /// Cycles of the block to come.
     cycles: Vec<u64>,
@@ -38,51 +38,51 @@ pub(crate) struct Delta<W> {
     refused: Option<Refused>,
 }
 
-/// The block that came last: with the next one it is known whether E-Trace synchronises with its first instruction.
+/// The last block. Only with the next one is it known whether E-Trace synchronises with its first instruction.
 #[derive(Debug, Default)]
 struct Waiting {
     address: u64,
-    /// None: there is no such block.
+    /// Cycles of its instructions; empty if there is no such block.
     cycles: Vec<u64>,
-    /// How long the hart had waited before it ran: for all ports, and for that of the delta trace.
+    /// Cycles that the hart had waited before it ran: for all ports, and for that of the delta trace.
     waited: (u64, u64),
 }
 
 /// Totals of a delta trace.
 #[derive(Clone, Copy, Debug)]
 pub struct DeltaTraced {
-    /// What it is made with.
+    /// Its format.
     pub config: Config,
-    /// Bytes that were written.
+    /// Number of bytes written.
     pub bytes: u64,
-    /// How many of them are in the file.
+    /// Number of bytes that are in the file.
     pub kept: u64,
-    /// Instructions of which it tells.
+    /// Instructions that it holds.
     pub instructions: u64,
-    /// Instructions of which nobody told the cycle.
+    /// Instructions whose cycle is not known.
     pub untimed: u64,
-    /// What could not be told: the delta trace ends before it.
+    /// Why the delta trace ends early, if it does.
     pub refused: Option<Refused>,
-    /// What is known of its port, if there is one.
+    /// Report on its port, if there is one.
     pub port: Option<Report>,
 }
 
-/// Where packets go.
+/// Destination of packets.
 struct Outlet<W> {
     port: Option<Box<Port>>,
     to: Gather<W>,
 }
 
-/// Returns whether E-Trace synchronises with an instruction, of which this packet has the address.
+/// Returns whether this packet synchronises with an instruction and has its address.
 pub fn synchronises(packet: &Packet) -> bool {
     matches!(packet, Packet::Start(_) | Packet::Trap(Trap { thaddr: true, .. }))
 }
 
-/// How packets are made for a file, a ring of so many bytes, or a port.
+/// Returns the packet sizes for a file, a ring or a port.
 fn packing(settings: &Settings) -> Packing {
     let usual = Packing::default();
     match settings.ring {
-        // Some syncs are always in there.
+        // A ring always holds some syncs.
         Some(ring) => {
             let part = |divisor: u64, most: u64| (ring / divisor).clamp(16, most);
             Packing { payload: part(16, usual.payload.into()) as u8, sync: part(8, usual.sync.into()) as u32 }
@@ -94,7 +94,7 @@ fn packing(settings: &Settings) -> Packing {
 }
 
 impl<W: Write> Delta<W> {
-    /// Writes to `to`, if that is asked for.
+    /// Creates an encoder that writes to `to`, if delta trace is requested.
     pub fn new(settings: &Settings, to: W) -> Option<Self> {
         let DeltaSettings { config, is_gapless } = settings.delta?;
         // The settings were checked.
@@ -105,12 +105,12 @@ impl<W: Write> Delta<W> {
         Some(Self { encoder, out, is_gapless, cycles, waiting, untimed: 0, refused: None })
     }
 
-    /// Cycles that the hart waited for the port of the delta trace.
+    /// Returns the cycles that the hart waited for the port of the delta trace.
     pub fn waited(&self) -> u64 {
         self.out.port.as_ref().map_or(0, |port| port.waited())
     }
 
-    /// Cycles of the block to come.
+    /// Sets the cycles of the block to come.
     #[inline]
     pub fn cycles(&mut self, cycles: &[u64]) {
         self.cycles.clear();
@@ -129,7 +129,7 @@ impl<W: Write> Delta<W> {
         self.waiting.waited = (waited, self.waited());
     }
 
-    /// Settles the block that came last, if one did: whether E-Trace synchronises with its first instruction, and whether it would if nothing
+    /// Settles the last block, if there is one: whether E-Trace synchronises with its first instruction, and whether it would if nothing
     /// were lost at a port.
     pub fn settle(&mut self, is_synchronised: bool, without_losses: bool) {
         let Waiting { address, cycles, waited } = &mut self.waiting;
@@ -144,7 +144,7 @@ impl<W: Write> Delta<W> {
             if port.is_lost() {
                 self.encoder.request_sync();
             }
-            // The clock that others look at does not stand still while the hart waits.
+            // Time goes on while the hart waits for a buffer.
             cycles.iter_mut().for_each(|cycle| *cycle = cycle.saturating_add(waited.0));
         }
         if is_synchronised {
@@ -167,14 +167,14 @@ impl<W: Write> Delta<W> {
         self.out.after();
     }
 
-    /// Writes what was gathered.
+    /// Writes the gathered bytes.
     pub fn write(&mut self) {
         self.out.to.write();
     }
 
     /// Ends the trace, of which all blocks were settled. Returns the writer and the totals.
     pub fn finish(mut self) -> (io::Result<W>, DeltaTraced) {
-        // Of a whole run this says its last cycle.
+        // For a whole run this is the last cycle.
         let last = self.encoder.cycle().saturating_sub(1);
         self.off();
         let Outlet { port, mut to } = self.out;
@@ -208,7 +208,7 @@ impl<W: Write> Out for Outlet<W> {
 }
 
 impl<W: Write> Outlet<W> {
-    /// After all packets of a block.
+    /// Called after all packets of a block.
     fn after(&mut self) {
         if let Some(port) = &mut self.port {
             port.after();
@@ -217,7 +217,7 @@ impl<W: Write> Outlet<W> {
 }
 
 impl DeltaTraced {
-    /// Bits for each instruction.
+    /// Returns the bits per instruction.
     pub fn bits(&self) -> f64 {
         8.0 * self.bytes as f64 / self.instructions.max(1) as f64
     }

@@ -1,11 +1,11 @@
-//! The port of the delta trace: as E-Trace's, of its own.
+//! Watches the port of the delta trace, which is separate from that of E-Trace.
 
 use tracewright_core::port::Stats;
 use tracewright_delta::{AtPort, Decoder, DeltaSink, Encoder, Lost, Off, Out, Run, Span, Sync};
 
 use crate::port::{Gaps, PortRequest, Report, Sizing};
 
-/// A port that is watched.
+/// A watched port.
 pub struct Port {
     asked: PortRequest,
     sizing: Sizing,
@@ -15,21 +15,21 @@ pub struct Port {
 /// A buffer of some size.
 struct Limited {
     at: AtPort,
-    /// How long the hart had waited for it when the block ran whose packets come.
+    /// Cycles that the hart had waited for it when the current block ran.
     waited: u64,
-    /// Makes the trace that loses nothing.
+    /// Encoder of the lossless trace.
     whole: Encoder,
-    /// Reads what went through: of how many instructions it tells.
+    /// Decoder of what went through, which counts the instructions that a reader gets.
     reader: Decoder,
     told: Told,
     gaps: Gaps,
     was_lost: bool,
-    /// Packets and bits so far: of the trace that loses nothing, and of what went through.
+    /// Packets and bits so far: of the lossless trace, and of what went through.
     all: (u64, u64),
     passed: (u64, u64),
 }
 
-/// Takes the packets of a trace that loses nothing, of which only the sizes matter.
+/// Takes the packets of the lossless trace, of which only the sizes matter.
 struct Sizes<'a>(&'a mut Sizing);
 
 impl Out for Sizes<'_> {
@@ -59,7 +59,7 @@ impl DeltaSink for Told {
 }
 
 impl Port {
-    /// Watches the port that is asked for, with an encoder that has told nothing.
+    /// Watches the requested port. `encoder` must be new.
     pub fn new(asked: PortRequest, encoder: &Encoder) -> Self {
         let limited = asked.limited.map(|port| {
             Box::new(Limited {
@@ -77,7 +77,7 @@ impl Port {
         Self { asked, sizing: Sizing::new(asked.rate), limited }
     }
 
-    /// Cycles that the hart waited.
+    /// Returns the cycles that the hart waited.
     pub fn waited(&self) -> u64 {
         self.limited.as_ref().map_or(0, |limited| limited.at.stats().stall_cycles)
     }
@@ -87,14 +87,14 @@ impl Port {
         self.limited.as_ref().is_some_and(|limited| limited.at.is_lost())
     }
 
-    /// Takes a block, whose packets come [then](Self::packet). `is_synchronised`: E-Trace synchronises in the trace that loses nothing.
+    /// Takes a block, whose [packets](Self::packet) follow. `is_synchronised` is set if E-Trace synchronises in the lossless trace.
     pub fn block(&mut self, address: u64, cycles: &[u64], is_synchronised: bool, waited: u64) {
         let Some(limited) = &mut self.limited else { return };
         limited.waited = waited;
         if is_synchronised {
             limited.whole.request_sync();
         }
-        // What cannot be told is told of the other encoder.
+        // The other encoder reports what cannot be encoded.
         let _ = limited.whole.block(address, cycles, &mut Sizes(&mut self.sizing));
     }
 
@@ -105,7 +105,7 @@ impl Port {
         }
     }
 
-    /// Takes a packet that is ready in this cycle. Adds what went through to `to`.
+    /// Takes a packet that is ready in this cycle. Appends what went through to `to`.
     pub fn packet(&mut self, cycle: u64, bytes: &[u8], to: &mut Vec<u8>) {
         let Some(limited) = &mut self.limited else {
             Sizes(&mut self.sizing).packet(cycle, bytes);
@@ -116,7 +116,7 @@ impl Port {
         limited.pass(to);
     }
 
-    /// Counts losses, after all packets of a block or of an end.
+    /// Counts losses, after all packets of a block or of the end.
     pub fn after(&mut self) {
         let Some(limited) = &mut self.limited else { return };
         let Stats { packets, bits, .. } = *limited.at.stats();
@@ -137,7 +137,7 @@ impl Port {
         limited.reader.finish(&mut limited.told);
     }
 
-    /// Returns what is known at the end, after so many instructions and cycles.
+    /// Returns the report, after this many instructions and cycles.
     pub fn report(&self, instructions: u64, mut cycles: u64) -> Report {
         let (mut stats, mut gaps) = (Stats::default(), Gaps::default());
         if let Some(limited) = &self.limited {

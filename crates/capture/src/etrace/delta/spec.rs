@@ -1,4 +1,4 @@
-//! Which format delta trace has, and whether it fits what is traced.
+//! Formats of delta trace, and whether they fit what is traced.
 
 use std::path::Path;
 
@@ -12,12 +12,12 @@ use crate::error::LogProblem;
 use crate::log::Log;
 use crate::{Error, StopFlag};
 
-/// How delta trace is made.
+/// Settings of delta trace.
 #[derive(Clone, Copy, Debug)]
 pub struct DeltaSettings {
     /// Its format.
     pub config: Config,
-    /// All that retires is told: where something does not follow, it is another thread's. Otherwise something is missing there.
+    /// Whether everything that retires is reported, so that a discontinuity means another thread. Otherwise it means a gap.
     pub is_gapless: bool,
 }
 
@@ -41,8 +41,8 @@ Options (NAME=VALUE; default; meaning)
                       not given, that of the model, or what the log has
 ";
 
-/// Returns the format that `spec` says, where up to `width` instructions retire in a cycle. An empty one stands for a format that loses
-/// nothing.
+/// Parses a format, where up to `width` instructions retire in a cycle. An empty `spec` stands for a lossless
+/// format.
 pub fn config(spec: &str, width: u64) -> Result<Config, Error> {
     let wrong = |message: &dyn std::fmt::Display| {
         let more = if width > 1 { format!(" (up to {width} retire in a cycle here)") } else { String::new() };
@@ -64,13 +64,13 @@ pub fn config(spec: &str, width: u64) -> Result<Config, Error> {
     Ok(config)
 }
 
-/// Returns delta trace of the cycles that a log tells. All of the log is read for that.
+/// Returns the settings of delta trace for a log with cycles. Reads the whole log.
 pub fn of_log(spec: &str, path: &Path, xlen: Xlen, image: &Image) -> Result<DeltaSettings, Error> {
-    // A log may leave something out.
+    // A log may have gaps.
     Ok(DeltaSettings { config: config(spec, at_once(path, xlen, image)?)?, is_gapless: false })
 }
 
-/// How many instructions retire in one cycle.
+/// A sink that finds the most instructions that retire in one cycle.
 #[derive(Debug, Default)]
 struct AtOnce {
     last: Option<u64>,
@@ -92,9 +92,9 @@ impl HartSink for AtOnce {
     }
 }
 
-/// How many instructions retire at most in one cycle of a log. Fails if it tells no cycles.
+/// Returns the most instructions that retire in one cycle of a log. Fails if the log has no cycles.
 fn at_once(path: &Path, xlen: Xlen, image: &Image) -> Result<u64, Error> {
-    // What is wrong with it is told when it is encoded.
+    // Problems of the log are reported when it is encoded.
     let (AtOnce { most, .. }, _) =
         Log::open(path, &StopFlag::default())?.read(xlen, image, AtOnce::default());
     match most {

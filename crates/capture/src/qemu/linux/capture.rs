@@ -1,4 +1,4 @@
-//! The capture that a process's trace goes to.
+//! The capture of a process.
 
 use std::fs;
 use std::io;
@@ -16,18 +16,18 @@ use crate::{CaptureOptions, Error, Remark, StopFlag, retirement};
 
 /// A capture that is being written.
 pub struct Capture {
-    /// What the threads' input goes to.
+    /// Writer of the threads' traces.
     pub writer: Box<dyn TraceWriter>,
     options: CaptureOptions,
     ballast: Ballast,
-    /// What is traced, if not all, once it is known where the program is.
+    /// Resolved condition for what is traced, once it is known where the program is.
     plan: Option<Plan>,
     threads: usize,
-    /// What should be known of it.
+    /// Remarks about it.
     pub remarks: Vec<Remark>,
 }
 
-/// A file that only takes up room: when the disk is full, it makes way for what a capture needs besides the trace.
+/// A file that reserves disk space. When the disk is full, it makes room for what a capture needs besides the trace.
 struct Ballast(PathBuf);
 
 const BALLAST: usize = 8 << 20;
@@ -42,13 +42,13 @@ impl Ballast {
 
 impl Drop for Ballast {
     fn drop(&mut self) {
-        // It is in nobody's way.
+        // A file that stays is harmless.
         let _ = fs::remove_file(&self.0);
     }
 }
 
 impl Capture {
-    /// Makes the folder `dir`. `data` is what is recorded of accesses to memory.
+    /// Creates the folder `dir`. `data` says how much of memory accesses is recorded.
     pub fn create(
         dir: &Path,
         target: Target,
@@ -66,7 +66,7 @@ impl Capture {
         Ok(Self { writer, options, ballast, plan, threads: 0, remarks })
     }
 
-    /// Adds a thread, of a process that has these files mapped by now. Returns its number, and what gives what it executes to the capture.
+    /// Adds a thread of a process that has these files mapped by now. Returns its number, and the state of its tracing.
     pub fn thread(
         &mut self,
         index: u32,
@@ -83,7 +83,7 @@ impl Capture {
         Ok((number, Traces::new(index, target, self.options.control.as_ref().zip(self.plan.as_ref()))))
     }
 
-    /// Ends the traces, of which `qualified` was traced, and adds what was in memory.
+    /// Ends the traces, for which `qualified` says how much was traced, and adds memory.
     pub fn finish(
         self,
         qualified: Option<&Qualified>,

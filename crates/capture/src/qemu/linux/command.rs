@@ -8,7 +8,7 @@ use std::process::Command;
 use super::QemuOptions;
 use super::program::Program;
 
-/// Returns the command that lets QEMU run a program with the plugin. `plugin_arguments` are the plugin's own.
+/// Returns the command that makes QEMU run a program with the plugin. `plugin_arguments` are the plugin's own.
 pub fn command(
     (qemu, plugin): (&Path, &Path),
     program: &Program,
@@ -25,13 +25,13 @@ pub fn command(
         set(&mut command, variable);
     }
     command.args(&options.qemu_options);
-    // What the program finds as its own name is what was given, not where that was found.
+    // The program's own name (argv[0]) is the given one, not the path where it was found.
     command.arg("-0").arg(&options.program).arg(&program.path).args(&options.arguments);
     command
 }
 
-/// A variable of the program's environment. QEMU's option for it takes several, between commas; its own environment, which programs
-/// inherit, has no such limit, but then QEMU's own dynamic linker would heed what is meant for the program's.
+/// Sets a variable of the program's environment. QEMU's option for it splits at commas. QEMU's own environment, which programs inherit,
+/// does not, but QEMU's own dynamic linker would read variables that are meant for the program's.
 fn set(command: &mut Command, variable: &OsStr) {
     let bytes = variable.as_bytes();
     let at = bytes.iter().position(|&byte| byte == b'=').unwrap_or(bytes.len());
@@ -43,7 +43,7 @@ fn set(command: &mut Command, variable: &OsStr) {
     }
 }
 
-/// `FILE,name=value,...`: a comma in a value is doubled.
+/// Returns `FILE,name=value,...`, with commas in values doubled.
 fn plugin_option(plugin: &Path, arguments: &[(&str, OsString)]) -> OsString {
     let mut option = escaped(plugin.as_os_str());
     for (name, value) in arguments {

@@ -1,4 +1,4 @@
-//! The log as a file: its header, and chunks as they come.
+//! Writes the log to a file: its header, and chunks as they come.
 
 use std::fs::File;
 use std::io;
@@ -10,20 +10,20 @@ use tracewright_qemu::live::Piece;
 
 /// A log that is being written.
 ///
-/// Definitions are there before the words that need them, also in a chunk that is still open: whatever happens, it can be read.
+/// Definitions are written before the words that need them, also in a chunk that is still open, so the file can be read at any time.
 pub struct Keep {
     file: File,
-    /// Where it is.
+    /// Path of the file.
     pub path: PathBuf,
     chunk_size: u64,
-    /// How many bytes it has: where the next chunk goes.
+    /// Length of the file, and offset of the next chunk.
     pub end: u64,
-    /// Where the definitions' open chunk is.
+    /// Offset of the open chunk of definitions.
     definitions: Option<u64>,
 }
 
 impl Keep {
-    /// Makes the file.
+    /// Creates the file.
     pub fn create(path: &Path, header: &Header) -> io::Result<Self> {
         let file = File::create(path)?;
         file.write_all_at(&header.to_bytes(), 0)?;
@@ -31,12 +31,12 @@ impl Keep {
         Ok(Self { file, path: path.to_owned(), chunk_size, end, definitions: None })
     }
 
-    /// Writes the header again, which says how far the program came.
+    /// Rewrites the header, which says how far the program came.
     pub fn header(&mut self, header: &Header) -> io::Result<()> {
         self.file.write_all_at(&header.to_bytes(), 0)
     }
 
-    /// Writes what came.
+    /// Writes a piece of the log.
     pub fn piece(&mut self, piece: &Piece<'_>) -> io::Result<()> {
         match *piece {
             Piece::Definitions { head, at, bytes } => {
@@ -57,7 +57,7 @@ impl Keep {
         }
     }
 
-    /// A chunk that is all zero: never begun, if nothing more can be written.
+    /// Appends a chunk of zeros, which readers ignore if nothing more is written. Returns its offset.
     fn begin(&mut self) -> io::Result<u64> {
         let chunk = self.end;
         self.file.set_len(chunk + self.chunk_size)?;

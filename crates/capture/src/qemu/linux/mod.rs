@@ -1,4 +1,4 @@
-//! Running QEMU, and what its plugin tells.
+//! Runs QEMU, and takes what its plugin records.
 
 mod capture;
 mod command;

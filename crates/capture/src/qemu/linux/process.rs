@@ -1,4 +1,4 @@
-//! One process, from its plugin's words to its trace.
+//! Records one process, from the words of its plugin to its trace.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -16,7 +16,7 @@ use crate::control::Qualified;
 use crate::encode::{Part, Tally, Traces};
 use crate::sink::NoTrace;
 
-/// What is done with a process that is recorded.
+/// A process that is being recorded.
 pub struct Process<'a> {
     header: Header,
     pid: u32,
@@ -25,23 +25,23 @@ pub struct Process<'a> {
     keep: Option<Keep>,
     capture: Option<Capture>,
     counts: &'a Counts,
-    /// Why nothing more can be kept.
+    /// Why nothing more can be written.
     failed: Option<Error>,
-    /// What of the log could not be understood.
+    /// What is wrong with the log.
     damage: Option<String>,
 }
 
 /// A thread.
 struct Track {
     reader: Thread,
-    /// Its number in the capture.
+    /// Its index in the capture.
     number: usize,
     traces: Traces,
     /// The head of its last chunk.
     last: ChunkHeader,
 }
 
-/// Records a process from its first words to its last. `None`: nobody was there.
+/// Records a process from its first words to its last. Returns `None` if it sent nothing before the session was over.
 pub fn record(
     incoming: Incoming,
     session: &Session,
@@ -84,7 +84,7 @@ pub fn record(
             Ok(_) => {}
             Err(broken) => {
                 session.stop();
-                // What it left may still be good; if it is not, that is known already.
+                // The rest may still be good; damage is known already.
                 let _ = connection.finish(|piece| process.piece(&piece));
                 break Some(broken);
             }
@@ -104,7 +104,7 @@ pub fn record(
 }
 
 impl Process<'_> {
-    /// Whether all threads have recorded as much as was asked for.
+    /// Returns whether all threads have reached the limit of instructions.
     fn is_limited(&self) -> bool {
         let mut offs = self.threads.values().map(|track| track.reader.off()).peekable();
         offs.peek().is_some() && offs.all(|off| off == Some(Off::Limit))
@@ -169,7 +169,7 @@ impl Process<'_> {
         checked
     }
 
-    /// Ends everything, and says what came of it. The header says how far the program came.
+    /// Ends the log and the capture, and returns the result. `header` says how far the program came.
     fn finish(self, header: &Header) -> Recorded {
         let Self { pid, definitions, threads, mut keep, mut capture, mut failed, damage, .. } = self;
         if let Some(keep) = &mut keep
@@ -221,7 +221,7 @@ impl Process<'_> {
             match capture.finish(qualified.as_ref(), header, &definitions, &mut recorded.remarks) {
                 Ok(traced) => recorded.traced = Some(traced),
                 Err(error) => {
-                    // That the trace could not be written is known already, most likely.
+                    // Most likely it is already known that the trace could not be written.
                     let message = error.to_string();
                     if recorded.problems.iter().all(|known| known.to_string() != message) {
                         recorded.problems.push(error);

@@ -1,4 +1,4 @@
-//! The program that is to run: what it is, and what it needs.
+//! The program to run, and what it needs.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -12,7 +12,7 @@ use crate::Error;
 /// A program that QEMU can run.
 #[derive(Debug)]
 pub struct Program {
-    /// Where it is.
+    /// Path of its file.
     pub path: PathBuf,
     /// The processor that it is for.
     pub target: Target,
@@ -20,7 +20,7 @@ pub struct Program {
     interpreter: Option<PathBuf>,
 }
 
-/// Looks at the program, and for it: as it is named, or in the sysroot.
+/// Finds a program by its name, or in the sysroot, and reads its ELF header.
 pub fn find(named: &Path, sysroot: Option<&Path>) -> Result<Program, Error> {
     if let Some(sysroot) = sysroot {
         std::fs::read_dir(sysroot).map_err(|error| {
@@ -56,11 +56,11 @@ const ELF_RISCV: u64 = 243;
 const EXECUTABLE: u64 = 2;
 const SHARED: u64 = 3;
 const INTERPRETER: u64 = 3;
-/// Program headers that are looked at, and bytes of a path: more has no program that runs.
+/// Most program headers, and bytes of a path, that are read. No program that runs has more.
 const MOST_HEADERS: u64 = 512;
 const MOST_PATH: u64 = 4096;
 
-/// What the program is for, and its dynamic linker.
+/// Returns the processor that a program is for, and its dynamic linker.
 fn look(file: &[u8], path: &Path) -> Result<(Target, Option<PathBuf>), String> {
     if let Some(script) = file.strip_prefix(b"#!") {
         return Err(interpreted(script, path));
@@ -98,7 +98,7 @@ fn look(file: &[u8], path: &Path) -> Result<(Target, Option<PathBuf>), String> {
     Ok((target, interpreter))
 }
 
-/// A script runs in another program.
+/// Returns a message for a script, which runs in another program.
 fn interpreted(script: &[u8], path: &Path) -> String {
     let line = script[..script.len().min(254)].split(|&byte| byte == b'\n').next().unwrap_or_default();
     let line = String::from_utf8_lossy(line);
@@ -129,7 +129,7 @@ fn name(machine: u64) -> Option<&'static str> {
     names.iter().find(|(number, _)| *number == machine).map(|(_, name)| *name)
 }
 
-/// The path that a program header names.
+/// Returns the dynamic linker that a program header names.
 fn interpreter(file: &[u8], is_64bit: bool) -> Result<Option<PathBuf>, String> {
     let (start, size, count, header_len) = match is_64bit {
         true => (number(file, 32, 8)?, number(file, 54, 2)?, number(file, 56, 2)?, 56),
@@ -156,7 +156,7 @@ fn bytes(file: &[u8], at: u64, len: u64) -> Result<&[u8], String> {
     found.ok_or_else(|| "the file is cut off: it is shorter than its headers say".into())
 }
 
-/// A little-endian number of `len` bytes.
+/// Reads a little-endian number of `len` bytes.
 fn number(file: &[u8], at: u64, len: u64) -> Result<u64, String> {
     Ok(bytes(file, at, len)?.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte)))
 }
@@ -167,11 +167,11 @@ impl Program {
         self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// QEMU would only say that there is no such file, and not which.
+    /// Fails if the dynamic linker is missing. QEMU would not say which file is missing.
     fn check_interpreter(&self, sysroot: Option<&Path>) -> Result<(), Error> {
         let Some(interpreter) = &self.interpreter else { return Ok(()) };
         let inside = |root: &Path| root.join(interpreter.strip_prefix("/").unwrap_or(interpreter));
-        // A link in a sysroot may be meant for that: QEMU finds it, we would not.
+        // A link may be relative to the sysroot: QEMU follows it there, we would not.
         let is_there = |path: &Path| path.symlink_metadata().is_ok();
         let mut tried: Vec<_> = sysroot.map(inside).into_iter().collect();
         tried.push(interpreter.clone());
@@ -199,7 +199,7 @@ impl Program {
     }
 }
 
-/// Debian's name for the processor, and the folder of its cross libraries.
+/// Returns Debian's name for the processor, and the folder of its cross libraries.
 fn packages(target: Target) -> (&'static str, &'static str) {
     match target {
         Target::Aarch64 => ("arm64", "aarch64-linux-gnu"),

@@ -1,4 +1,4 @@
-//! A program that QEMU runs, from its start to what was recorded.
+//! Runs a program under QEMU, from its start to the recording.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -27,16 +27,16 @@ pub struct Recorder {
     qemu: PathBuf,
     plugin: PathBuf,
     receiver: Receiver,
-    /// Made before the program runs: it should not run for nothing.
+    /// Created before the program runs, so that it does not run in vain.
     capture: Mutex<Option<Capture>>,
     waits: Waits,
 }
 
 impl Recorder {
-    /// Finds the program, QEMU and the plugin, and makes the capture and the log that are asked for.
+    /// Finds the program, QEMU and the plugin, and creates the requested capture and log.
     ///
     /// # Errors
-    /// If something is missing, cannot be written, or does not fit the program.
+    /// Fails if something is missing, cannot be written, or does not fit the program.
     pub fn new(options: QemuOptions, remarks: &mut Vec<Remark>) -> Result<Self, Error> {
         let prefix = std::env::var_os("QEMU_LD_PREFIX").filter(|prefix| !prefix.is_empty());
         let sysroot = options.sysroot.clone().or(prefix.map(PathBuf::from));
@@ -71,8 +71,8 @@ impl Recorder {
     /// Runs the program to its end. `progress` is called now and then.
     ///
     /// # Errors
-    /// If QEMU cannot be run, or ends before the program begins, or a capture cannot be made. What goes wrong later is
-    /// [told](super::Recorded::problems) with what was recorded until then.
+    /// Fails if QEMU cannot be run, or ends before the program begins, or if a capture cannot be made. Later errors are in
+    /// [`Recorded::problems`](super::Recorded::problems), beside what was recorded until then.
     pub fn run(self, progress: &mut dyn FnMut(&Counts)) -> Result<QemuRecording, Error> {
         let Self { options, sysroot, program, qemu, plugin, receiver, capture, waits } = self;
         let arguments = plugin_arguments(&options, &receiver);
@@ -105,7 +105,7 @@ impl Recorder {
     }
 }
 
-/// Data that is asked for has to go somewhere.
+/// Fails if memory accesses are requested, the capture's protocol has no data trace, and there is no log for them.
 fn check_data(options: &QemuOptions, program: &Program, remarks: &mut Vec<Remark>) -> Result<(), Error> {
     let Some(capture) = &options.capture else { return Ok(()) };
     let protocol = capture.protocols.of(capture.protocol.as_deref(), isa(program.target))?;
@@ -119,7 +119,7 @@ fn check_data(options: &QemuOptions, program: &Program, remarks: &mut Vec<Remark
     Ok(())
 }
 
-/// Returns where the socket and what the plugin records can be: in memory, if there is a place for files in it.
+/// Returns folders for the socket and the plugin's chunks: in memory, if the system has such a folder.
 fn places(options: &QemuOptions) -> Vec<PathBuf> {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
     let output = options.capture.as_ref().and_then(|capture| capture.dir.parent());
@@ -150,7 +150,7 @@ fn plugin_arguments(options: &QemuOptions, receiver: &Receiver) -> Vec<(&'static
     arguments
 }
 
-/// Returns where the trace and the log of a process go that connects.
+/// Creates the capture and the log of a process that has connected.
 fn begin(
     options: &QemuOptions,
     program: &Program,

@@ -1,4 +1,4 @@
-//! QEMU while it runs: who waits for whom.
+//! A session: QEMU, the processes that connect, and when to stop waiting for them.
 
 use std::io;
 use std::process::{Child, ExitStatus};
@@ -11,14 +11,14 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tracewright_qemu::live::{Incoming, Receiver};
 
-/// Something that the session waits for.
+/// An event of a session.
 #[derive(Debug)]
 pub enum Event {
     /// QEMU has ended.
     Ended(io::Result<ExitStatus>),
-    /// Somebody has connected.
+    /// A plugin has connected.
     Connected,
-    /// All that came of somebody was worked off.
+    /// Everything that a plugin sent has been processed.
     Done,
     /// Ctrl-C.
     Interrupted,
@@ -26,24 +26,24 @@ pub enum Event {
     Stop,
 }
 
-/// Those who work on what is recorded ask here how the session stands.
+/// State of a session, for the threads that process what plugins send.
 #[derive(Debug)]
 pub struct Session {
-    /// The program that was started has ended.
+    /// Whether the program that was started has ended.
     has_ended: AtomicBool,
-    /// Nobody waits any longer, for whatever there is.
+    /// Whether nothing is waited for any longer.
     is_over: AtomicBool,
     events: Sender<Event>,
 }
 
-/// A handle that interrupts a recording, as Ctrl-C does: the program is asked to end, and ended the second time.
+/// A handle that interrupts a recording, as Ctrl-C does. The first time the program is asked to end; the second time it is killed.
 #[derive(Clone, Debug)]
 pub struct Interrupter(Sender<Event>);
 
 impl Interrupter {
     /// Interrupts the recording.
     pub fn interrupt(&self) {
-        // Nobody listens once it is over.
+        // Fails once the session is over.
         let _ = self.0.send(Event::Interrupted);
     }
 }
@@ -51,64 +51,64 @@ impl Interrupter {
 /// What a session waits for.
 #[derive(Debug)]
 pub struct Waits {
-    /// Processes that outlive the program are waited for, too.
+    /// Whether processes that outlive the program are waited for, too.
     pub follows_forks: bool,
-    /// The terminal tells the program, too, when it is interrupted.
+    /// Whether the terminal interrupts the program, too.
     pub has_terminal: bool,
-    /// What interrupts it.
+    /// Handle that interrupts it.
     pub interrupter: Interrupter,
     events: Events<Event>,
 }
 
 impl Waits {
-    /// Waits for the program, and perhaps for others.
+    /// Waits for the program and, with `follows_forks`, for processes that outlive it.
     pub fn new(follows_forks: bool, has_terminal: bool) -> Self {
         let (sender, events) = channel();
         Self { follows_forks, has_terminal, interrupter: Interrupter(sender), events }
     }
 }
 
-/// How it ended.
+/// How a session ended.
 #[derive(Debug)]
 pub struct Ended<W> {
-    /// How QEMU did.
+    /// Exit status of QEMU.
     pub status: io::Result<ExitStatus>,
-    /// How often Ctrl-C was pressed.
+    /// Number of times Ctrl-C was pressed.
     pub interrupts: u32,
-    /// What came of those who connected.
+    /// Results of the plugins that connected.
     pub work: Vec<W>,
 }
 
-/// How often the progress line is written.
+/// Time between two reports of progress.
 const PROGRESS: Duration = Duration::from_millis(200);
-/// How long a process that was forked may take to connect, once the one that forked it has ended.
+/// Time that a forked process may take to connect after its parent has ended.
 const GRACE: Duration = Duration::from_millis(500);
 
 impl Session {
-    /// Returns whether nothing more comes of a process, though its connection may be open: a process that it forked can hold it. One that was
+    /// Returns whether a process sends nothing more. Its connection may still be open, held by a process that it forked. A process that was
     /// itself forked can outlive the program.
     pub fn is_over_for(&self, is_forked: bool) -> bool {
         self.is_over() || !is_forked && self.has_ended.load(Ordering::SeqCst)
     }
 
-    /// Returns whether nobody waits any longer.
+    /// Returns whether nothing is waited for any longer.
     pub fn is_over(&self) -> bool {
         self.is_over.load(Ordering::SeqCst)
     }
 
-    /// Stops QEMU: what it records cannot be kept, or is not wanted any more.
+    /// Stops QEMU, because its recording cannot be written or is no longer wanted.
     pub fn stop(&self) {
         self.tell(Event::Stop);
     }
 
     fn tell(&self, event: Event) {
-        // Nobody listens once it is over.
+        // Fails once the session is over.
         let _ = self.events.send(event);
     }
 }
 
-/// Runs until QEMU has ended and all that it recorded is worked off. Each plugin that connects has a thread of its own; `progress` is
-/// called now and then. Who says nothing (`None`) does not count. If forks are followed, processes that outlive the program are waited for, too.
+/// Runs until QEMU has ended and everything it recorded is processed. Each plugin that connects gets a thread of its own; `progress` is
+/// called now and then. Plugins that send nothing (`None`) do not count. If forks are followed, processes that outlive the program count.
 pub fn run<W: Send>(
     child: Child,
     receiver: &Receiver,
@@ -140,7 +140,7 @@ pub fn run<W: Send>(
             }
         }
         session.is_over.store(true, Ordering::SeqCst);
-        // If this fails, nobody waits.
+        // If this fails, nothing is waiting.
         let _ = receiver.close();
         let work = accepting.join().unwrap_or_default().into_iter().flatten().collect();
         let nobody = || Err(io::Error::other("nobody knows how QEMU ended"));
@@ -152,7 +152,7 @@ fn wait(mut child: Child, events: &Sender<Event>) {
     let _ = events.send(Event::Ended(child.wait()));
 }
 
-/// A thread for each plugin that connects, until there can be no more.
+/// Starts a thread for each plugin that connects, until no more can come.
 fn accept<W: Send>(
     receiver: &Receiver,
     session: &Session,
@@ -180,26 +180,26 @@ impl Drop for Done<'_> {
     }
 }
 
-/// What is waited for.
+/// What a session is waiting for.
 struct Waiting {
     pid: Pid,
     grace: Duration,
     has_terminal: bool,
     status: Option<io::Result<ExitStatus>>,
     interrupts: u32,
-    /// How many plugins are worked on.
+    /// Number of plugins that are being processed.
     working: u32,
-    /// When something happened last.
+    /// Time of the last event.
     since: Instant,
 }
 
 impl Waiting {
-    /// Whether there is nothing left to wait for.
+    /// Returns whether there is nothing left to wait for.
     fn is_over(&self) -> bool {
         self.status.is_some() && self.working == 0 && self.since.elapsed() >= self.grace
     }
 
-    /// How long nothing need be looked at.
+    /// Returns the time to wait for the next event.
     fn patience(&self) -> Duration {
         if self.status.is_some() { self.grace.max(Duration::from_millis(1)) } else { PROGRESS }
     }
@@ -217,19 +217,19 @@ impl Waiting {
             Event::Interrupted => {
                 self.interrupts += 1;
                 if self.status.is_some() {
-                    // Only processes that were forked are left.
+                    // Only forked processes are left.
                     session.is_over.store(true, Ordering::SeqCst);
                 } else if self.interrupts > 1 {
                     self.kill(Signal::SIGKILL);
                 } else if !self.has_terminal {
-                    // A terminal tells all of us; others only the one they know. (Where there is none, programs often ignore SIGINT.)
+                    // A terminal interrupts QEMU itself; other senders only know this process. (Without a terminal, programs often ignore SIGINT.)
                     self.kill(Signal::SIGTERM);
                 }
             }
         }
     }
 
-    /// Its number is its own until somebody knows that it has ended.
+    /// Sends a signal to QEMU. Its process ID is not reused before its exit status is read.
     fn kill(&self, signal: Signal) {
         if self.status.is_none() {
             let _ = kill(self.pid, signal);

@@ -1,4 +1,4 @@
-//! QEMU and the plugin: where they are, and what to install if they are nowhere.
+//! Finds QEMU and the plugin, and says what to install if they are missing.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ const PLUGIN: &str = "libtracewright_qemu.so";
 /// The variable that names it.
 const PLUGIN_VARIABLE: &str = "TRACEWRIGHT_QEMU_PLUGIN";
 
-/// Returns QEMU for a processor: the one that is named, or the one that `path` has.
+/// Returns QEMU for a processor: the `named` one, or the one in `path`.
 pub fn qemu(target: Target, named: Option<&Path>, path: &OsStr) -> Result<PathBuf, Error> {
     if let Some(named) = named {
         return match named.is_file() {
@@ -35,7 +35,7 @@ pub fn qemu(target: Target, named: Option<&Path>, path: &OsStr) -> Result<PathBu
     }))
 }
 
-/// Fails if QEMU was built without plugins, as Debian's is from version 13 on. Its help tells.
+/// Fails if QEMU was built without plugins, as Debian's is from version 13 on. QEMU's help shows it.
 pub fn check_plugins(qemu: &Path) -> Result<(), Error> {
     let help = Command::new(qemu).arg("--help").output();
     let has_plugins = |output: &Output| output.stdout.windows(7).any(|word| word == b"-plugin");
@@ -53,7 +53,7 @@ fn on_path(path: &OsStr, name: &str) -> Option<PathBuf> {
     std::env::split_paths(path).map(|folder| folder.join(name)).find(|file| file.is_file())
 }
 
-/// Returns the plugin: the one that a variable names, or the one that lies where builds and packages put it.
+/// Returns the plugin: the one that the environment variable names, or the newest where builds and packages put it.
 pub fn plugin() -> Result<PathBuf, Error> {
     let named = std::env::var_os(PLUGIN_VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from);
     let executable = std::env::current_exe().and_then(std::fs::canonicalize);
@@ -70,10 +70,10 @@ fn find_plugin(named: Option<PathBuf>, folder: Option<&Path>) -> Result<PathBuf,
         }
         (None, None) => Vec::new(),
     };
-    // Builds of a part put it into one of these places only, so that the other may be older.
+    // A build of one crate puts it into only one of these places, so the other may be older.
     let age = |file: &&PathBuf| file.metadata().and_then(|metadata| metadata.modified()).ok();
     if let Some(found) = places.iter().rev().filter(|file| file.is_file()).max_by_key(age) {
-        // QEMU runs in the folder of whoever calls, but the program may see another one there.
+        // QEMU runs in the caller's folder, but relative paths may mean something else under its sysroot.
         return std::fs::canonicalize(found)
             .map_err(|error| Error::Qemu(format!("{}: {error}", found.display())));
     }
