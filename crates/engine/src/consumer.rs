@@ -31,7 +31,7 @@ pub trait Consumer: Sync {
     fn counted(&self, _output: &mut Self::Output, _counts: flow::BlockCounts) {}
 
     /// Adds the output of a later part, or of another source. It must be associative.
-    fn merge(&self, _into: &mut Self::Output, _later: Self::Output) {}
+    fn merge(&self, into: &mut Self::Output, later: Self::Output);
 
     /// Returns whether the elements of a source must come in order, on one thread.
     fn in_order(&self) -> bool {

@@ -70,6 +70,6 @@ pub use output::OutputFolder;
 pub use packing::Packing;
 pub use problem::{Problem, Severity, Subject};
 pub use program::{ImageFile, ImageFileError, build_id, map_file};
-pub use raw::{RawEtm, RawSource};
+pub use raw::{RawEtm, RawSource, RawSourceError};
 pub use registry::{SourceKind, SourceParams, WrongParam, register};
 pub use snapshot::{Architecture, CoreKind, CoreProfile, Dump, MemorySpace, Snapshot, SnapshotWriter};

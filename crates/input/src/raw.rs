@@ -1,5 +1,6 @@
 //! Sources given on the command line, for trace files that do not describe themselves.
 
+use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -52,10 +53,28 @@ pub(crate) const ETM_REGISTERS: &[EtmRegister] = &[
     EtmRegister { name: "TRCDEVARCH", mandatory: false, field: |registers| &mut registers.trcdevarch },
 ];
 
-impl FromStr for RawSource {
-    type Err = String;
+/// Why the description of a source cannot be understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RawSourceError(String);
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl fmt::Display for RawSourceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for RawSourceError {}
+
+impl FromStr for RawSource {
+    type Err = RawSourceError;
+
+    fn from_str(text: &str) -> Result<Self, RawSourceError> {
+        Self::parse(text).map_err(RawSourceError)
+    }
+}
+
+impl RawSource {
+    fn parse(text: &str) -> Result<Self, String> {
         let mut parts = text.split(',');
         let protocol = match parts.next().unwrap_or_default().to_ascii_lowercase().as_str() {
             "etm4" => Protocol::Etm4,
@@ -138,7 +157,7 @@ mod tests {
 
     #[test]
     fn errors_say_what_was_expected() {
-        let error = |text: &str| text.parse::<RawSource>().unwrap_err();
+        let error = |text: &str| text.parse::<RawSource>().unwrap_err().to_string();
         assert_eq!(error("etm5"), "protocol \"etm5\": expected etm4, ete or etrace");
         assert_eq!(error("etm4,id"), "\"id\": expected NAME=VALUE");
         assert_eq!(error("etm4,id=zz"), "id=zz: expected 0x01 to 0x6f");

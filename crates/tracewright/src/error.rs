@@ -43,12 +43,13 @@ impl fmt::Display for Error {
 }
 
 impl error::Error for Error {
+    /// The text has that of the inner error already: only what caused that one is told.
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
         match self {
-            Self::Open(problem) => Some(problem),
-            Self::Decode(error) => Some(error),
+            Self::Open(problem) => problem.source(),
+            Self::Decode(error) => error.source(),
             #[cfg(feature = "capture")]
-            Self::Log(error) => Some(error),
+            Self::Log(error) => error.source(),
             Self::Selection(_) | Self::OtherProcessor { .. } => None,
         }
     }

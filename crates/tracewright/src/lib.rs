@@ -75,14 +75,18 @@ pub mod words;
 
 #[cfg(feature = "capture")]
 pub use tracewright_capture as capture;
-pub use tracewright_core::{Block, Class, Element, Ended, Exception, GapReason, Isa, MemorySpace};
-pub use tracewright_engine::{At, Consumer, Limits, Problem, Tally};
+pub use tracewright_core::{
+    Block, Class, Context, Element, Ended, Exception, Flow, GapReason, Isa, MemorySpace, Mismatch, Role,
+};
+pub use tracewright_engine::{
+    At, Consumer, Decoded, Found, Limits, Options, PacketsRead, Problem, Source, Tally, Visitor,
+};
 #[cfg(feature = "capture")]
 pub use tracewright_hart::timing;
 pub use tracewright_image::Image;
 pub use tracewright_input::Problem as CaptureProblem;
-pub use tracewright_input::{Capture, Packing, RawSource};
-pub use tracewright_profile::{Profile, Program, coverage, export};
+pub use tracewright_input::{Buffer, Capture, ImageFile, Packing, RawSource, RawSourceError};
+pub use tracewright_profile::{Profile, Program, Window, coverage, export};
 
 pub use crate::clocks::{ClockEnd, Clocks};
 pub use crate::error::Error;

@@ -41,6 +41,9 @@ impl Consumer for Lister {
         list.push(Traced { id: at.source.id, offset: at.place.offset, space: at.space, value: *element });
     }
 
+    /// All of it was taken in order.
+    fn merge(&self, _: &mut Vec<Traced<Element>>, _: Vec<Traced<Element>>) {}
+
     fn len(&self, list: &Vec<Traced<Element>>) -> usize {
         list.len()
     }

@@ -14,12 +14,15 @@ use tracewright_profile::coverage::{Coverage, Wanted};
 use tracewright_profile::{Functions, Profile, Program, Window};
 
 #[cfg(feature = "capture")]
-use crate::check::{Checked, Checker};
+use crate::check::{self, Checked, Checker};
 use crate::clocks::Clocks;
 use crate::error::Error;
 use crate::profile::{BlockCounter, attribute, counted_functions, fill, in_binaries};
 use crate::pull::{Blocks, Elements, Instructions, Packets};
 use crate::stalls::{SourceStalls, StallMeter};
+use crate::words;
+#[cfg(feature = "capture")]
+use tracewright_capture::retirement::is_log;
 
 /// How to open a capture.
 #[derive(Clone, Debug, Default)]
@@ -78,10 +81,24 @@ impl OpenOptions {
     /// Fails if there is no capture that can be read. Lesser faults are in [`Trace::problems`].
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Trace, Error> {
         let path = path.as_ref();
-        let capture = if !self.sources.is_empty() {
-            Capture::raw(path, self.packing.unwrap_or(Packing::Source), &self.sources)?
+        let failed = |message: &str| Err(input::Problem::file_error(path, message).into());
+        let is_stdin = path.as_os_str() == "-";
+        let capture = if !is_stdin && !path.exists() {
+            return failed("no such file or folder");
+        } else if !self.sources.is_empty() || self.packing.is_some() {
+            let is_etrace = |source: &RawSource| matches!(source, RawSource::Etrace(_));
+            match self.packing.or(self.sources.iter().any(is_etrace).then_some(Packing::Source)) {
+                _ if path.is_dir() => {
+                    return failed("a folder; sources and packing describe a raw trace file");
+                }
+                _ if self.sources.is_empty() => return failed("a raw trace file needs a source"),
+                None => return failed("a raw trace file needs a packing"),
+                Some(packing) => Capture::raw(path, packing, &self.sources)?,
+            }
         } else if perf::is_recording(path) {
             perf::open(path, &self.symbol_folders)?
+        } else if path.is_file() || is_stdin {
+            return failed("not a capture; a raw trace file needs a packing and sources (OpenOptions)");
         } else {
             Capture::open(path)?
         };
@@ -177,24 +194,48 @@ pub struct Outcome<T> {
     pub tally: Tally,
     /// What is missing or may be wrong.
     pub diagnostics: Vec<Diagnostic>,
+    /// Bytes of chosen sources that were not read, in words.
+    pub unread: Vec<String>,
     /// Whether a file of the capture, or a program, is damaged or missing: see [`Trace::problems`].
     pub is_capture_damaged: bool,
 }
 
 impl<T> Outcome<T> {
-    /// Returns whether nothing is missing from the result: the capture and its programs are whole, no diagnostic is an error, no limit
-    /// was reached, and the trace has no gap but overflows, no missing code, no mismatch and no unknown path.
+    /// Returns whether nothing is missing from the result.
     pub fn is_complete(&self) -> bool {
-        let Tally { bad_gaps, no_code, mismatches, unknown_paths, stopped, .. } = self.tally;
-        bad_gaps + no_code + mismatches + unknown_paths + stopped == 0
-            && !self.is_capture_damaged
-            && !self.diagnostics.iter().any(|diagnostic| diagnostic.problem.is_error())
+        self.missing().is_empty()
+    }
+
+    /// Describes what is missing from the result, a line each: damage of the capture and its programs, errors of buffers, sources that
+    /// cannot be read, gaps (but overflows, which are normal), missing code, mismatches and unknown paths.
+    pub fn missing(&self) -> Vec<String> {
+        let mut missing = Vec::new();
+        if self.is_capture_damaged {
+            missing.push("the capture or a program is damaged or missing: Trace::problems tells".to_owned());
+        }
+        let errors = self.diagnostics.iter().filter(|diagnostic| diagnostic.problem.is_error());
+        missing.extend(errors.map(ToString::to_string));
+        missing.extend(self.unread.iter().cloned());
+        let Tally { bad_gaps, no_code, mismatches, unknown_paths, .. } = self.tally;
+        let code = self.tally.first_no_code.map_or(0, |(_, address, _)| address);
+        let counts = [
+            (bad_gaps, "trace was lost".to_owned()),
+            (no_code, format!("no image has the code that ran, first at {code:#x}")),
+            (mismatches, "the code cannot be what ran".to_owned()),
+            (unknown_paths, "a path ran that the trace does not tell".to_owned()),
+        ];
+        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+        missing.extend(counts.map(|(count, what)| match count {
+            1 => format!("once {what}"),
+            count => format!("{count} times {what}"),
+        }));
+        missing
     }
 
     /// Returns the outcome with another value.
     pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Outcome<U> {
-        let Self { value, tally, diagnostics, is_capture_damaged } = self;
-        Outcome { value: f(value), tally, diagnostics, is_capture_damaged }
+        let Self { value, tally, diagnostics, unread, is_capture_damaged } = self;
+        Outcome { value: f(value), tally, diagnostics, unread, is_capture_damaged }
     }
 }
 
@@ -407,6 +448,7 @@ impl Trace {
             value: C::Output::default(),
             tally: Tally::default(),
             diagnostics: Vec::new(),
+            unread: Vec::new(),
             is_capture_damaged: self.is_damaged(),
         };
         for buffer in self.buffers()? {
@@ -415,6 +457,8 @@ impl Trace {
             outcome.tally += &decoded.tally;
             let named = |problem| Diagnostic { buffer: buffer.name.clone(), problem };
             outcome.diagnostics.extend(decoded.problems.into_iter().map(named));
+            let unread = words::unread(self.capture(), buffer, decoded.unread);
+            outcome.unread.extend(unread.into_iter().map(|line| format!("{}: {line}", buffer.name)));
             if decoded.is_stopped {
                 break;
             }
@@ -542,12 +586,17 @@ impl Trace {
     /// Fails if the trace or the log cannot be read, or if more than one source is chosen.
     #[cfg(feature = "capture")]
     pub fn check(&self, log: impl AsRef<Path>, prefix: bool) -> Result<Outcome<Checked>, Error> {
-        let is_chosen = |of: &&input::Source| of.number().is_some_and(|id| self.is_chosen(id));
-        let mut sources = self.capture().sources.iter().filter(is_chosen);
+        let mut indices: Vec<_> = self.buffers()?.iter().flat_map(|buffer| &buffer.sources).collect();
+        indices.sort();
+        indices.dedup();
+        let sources = indices.into_iter().map(|&index| &self.capture().sources[index]);
+        let mut sources = sources.filter(|of| of.number().is_some_and(|id| self.is_chosen(id)));
         let (Some(source), None) = (sources.next(), sources.next()) else {
             return Err(Error::Selection("a log is compared with one source: choose one".into()));
         };
-        let mut checker = Checker::of_log(log.as_ref(), None, source, &self.opened.image)?;
+        let log = log.as_ref();
+        let thread = is_log(log).then(|| check::thread_of(source)).flatten();
+        let mut checker = Checker::of_log(log, thread, source, &self.opened.image)?;
         let records = checker.records();
         let outcome = self.decode_in_order(&records, |records, range| checker.take(&records[range]))?;
         Ok(outcome.map(|_| checker.finish(prefix)))

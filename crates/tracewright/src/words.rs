@@ -1,6 +1,7 @@
 //! Words for the contents of elements.
 
 use tracewright_core::{Block, Contradiction, Ended, Flow, GapReason, Isa, Mismatch, Role};
+use tracewright_input::{Buffer, Capture, Protocol};
 pub use tracewright_isa::riscv::privilege_name as privilege;
 
 /// Returns why a block ended.
@@ -69,4 +70,42 @@ pub fn mismatch(mismatch: &Mismatch) -> (u64, String) {
         Mismatch::Missed { from, to } => (from, format!("does not lead to {to:#x}")),
         _ => (0, "unknown".into()),
     }
+}
+
+/// Describes bytes of a buffer that were not read, given by source number: of sources that no protocol reads, and of sources that the
+/// capture does not describe.
+pub fn unread(
+    capture: &Capture,
+    buffer: &Buffer,
+    unread: impl IntoIterator<Item = (u16, u64)>,
+) -> Vec<String> {
+    let sources = || buffer.sources.iter().map(|&source| &capture.sources[source]);
+    let is_shared = sources().any(|source| matches!(source.protocol, Protocol::Etrace(_)));
+    let (mut lines, mut strangers, mut stranger_bytes) = (Vec::new(), Vec::new(), 0);
+    for (id, len) in unread {
+        match sources().find(|source| !is_shared && source.number().unwrap_or(0) == id) {
+            Some(source) => lines.push(format!(
+                "{len} bytes of {} (ID {id:#04x}) not read: tracewright cannot read {} yet",
+                source.name,
+                source.protocol_name()
+            )),
+            None => {
+                strangers.push(format!("{id:#04x}"));
+                stranger_bytes += len;
+            }
+        }
+    }
+    if !strangers.is_empty() {
+        let ids = strangers[..strangers.len().min(4)].join(", ");
+        let more =
+            if strangers.len() > 4 { format!(" and {} more", strangers.len() - 4) } else { String::new() };
+        let known: Vec<_> =
+            sources().filter_map(|source| Some(format!("{:#04x}", source.number()?))).collect();
+        let what = match is_shared {
+            false => format!("trace ID {ids}{more}"),
+            true => format!("ID {ids}{more} (there are {})", known.join(", ")),
+        };
+        lines.push(format!("{stranger_bytes} bytes not read: no source of this buffer has {what}"));
+    }
+    lines
 }

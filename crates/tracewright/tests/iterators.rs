@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tracewright::{Element, Trace};
+use tracewright::{Element, OpenOptions, Packing, Trace};
 
 fn sample(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples").join(name)
@@ -48,5 +48,34 @@ fn what_is_not_there_is_an_error() {
     let error = trace.clone().source(0x55).profile().unwrap_err();
     assert_eq!(error.to_string(), "no source has trace ID 0x55; there are 0x10");
     assert!(trace.buffer("none").elements().finish().is_err());
-    assert!(Trace::open(sample("nothing")).is_err());
+    let said = |opened: Result<Trace, tracewright::Error>| opened.unwrap_err().to_string();
+    let raw = sample("hello/buffer_0.bin");
+    assert!(said(Trace::open(sample("nothing"))).ends_with("no such file or folder"));
+    assert!(said(Trace::open(&raw)).contains("a raw trace file needs a packing and sources"));
+    let etm = || OpenOptions::new().source("etm4,id=0x10".parse().unwrap());
+    assert!(said(etm().open(&raw)).ends_with("a raw trace file needs a packing"));
+    assert!(said(etm().packing(Packing::CoreSight).open(sample("hello"))).contains("a folder"));
+    assert!(said(etm().open(sample("nothing.bin"))).ends_with("no such file or folder"));
+}
+
+#[test]
+fn what_is_missing_is_told() {
+    let raw = |id: &str| {
+        let source = format!("etm4,id={id},TRCCONFIGR=0x851,TRCIDR0=0x28000ea1").parse().unwrap();
+        let options = OpenOptions::new().source(source).packing(Packing::CoreSight);
+        options.open(sample("hello/buffer_0.bin")).unwrap().profile().unwrap()
+    };
+    let outcome = raw("0x10");
+    assert!(!outcome.is_complete());
+    let missing = outcome.missing();
+    assert!(
+        missing.iter().any(|line| line.contains("no image has the code that ran, first at 0x4")),
+        "{missing:?}"
+    );
+    let missing = raw("0x55").missing();
+    assert!(
+        missing.iter().any(|line| line.ends_with("no source of this buffer has trace ID 0x10")),
+        "{missing:?}"
+    );
+    assert_eq!(Trace::open(sample("etrace")).unwrap().profile().unwrap().missing(), [""; 0]);
 }

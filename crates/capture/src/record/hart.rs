@@ -52,7 +52,8 @@ const MAX_PROGRAM: u64 = 1 << 30;
 
 impl Loaded {
     /// Loads a RISC-V program with the defaults of its machine: Linux, or a machine without an operating system. The ELF file decides
-    /// which. The first of `arguments` is the program's name.
+    /// which. The first of `arguments` is the program's name. What the program prints goes to the output of this process; the
+    /// machine's own options send it elsewhere.
     ///
     /// # Errors
     /// Fails if the file cannot be read, or is not a RISC-V program.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tracewright::check::Checker;
+use tracewright::check::{Checker, thread_of};
 use tracewright_capture::StopFlag;
 use tracewright_capture::log::Log;
 use tracewright_input::Source;
@@ -32,10 +32,7 @@ pub(super) fn check(
     }
     let mut errors = 0;
     for source in sources {
-        // Of an Arm core's trace, the core is the thread.
-        let core = source.core.as_ref().map(|(name, _)| name.as_str());
-        let thread = retirement::thread_of(&source.name).or(core.and_then(retirement::thread_of));
-        let Some(thread) = thread else {
+        let Some(thread) = thread_of(source) else {
             let message = format!("{}: not a thread of the log: its name is not threadN", source.name);
             return Err(failed(&message));
         };

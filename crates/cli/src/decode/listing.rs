@@ -45,6 +45,9 @@ impl<'a, L: Lines> Consumer for Listing<'a, L> {
         self.clocks.is_some()
     }
 
+    /// All of it was taken in order.
+    fn merge(&self, _: &mut Line, _: Line) {}
+
     fn len(&self, line: &Line) -> usize {
         line.bytes().len()
     }

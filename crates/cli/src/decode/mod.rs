@@ -236,6 +236,8 @@ impl Consumer for Totals {
     type Output = ();
 
     fn element(&self, _: &mut (), _: &mut (), _: &At<'_>, _: &Element) {}
+
+    fn merge(&self, (): &mut (), (): ()) {}
 }
 
 impl BufferDecode<'_> {

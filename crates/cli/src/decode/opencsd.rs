@@ -44,6 +44,9 @@ impl Consumer for OpenCsd {
         let _ = writeln!(line, "{:x}\tEND OF TRACE DATA", at.source.id);
     }
 
+    /// All of it was taken in order.
+    fn merge(&self, _: &mut Line, _: Line) {}
+
     fn len(&self, line: &Line) -> usize {
         line.bytes().len()
     }

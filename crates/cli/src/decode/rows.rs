@@ -101,6 +101,9 @@ impl Consumer for Rows {
         true
     }
 
+    /// All of it was taken in order.
+    fn merge(&self, _: &mut Line, _: Line) {}
+
     fn len(&self, line: &Line) -> usize {
         line.bytes().len()
     }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use clap::{Args, ValueEnum};
+use tracewright::words;
 use tracewright_engine::{Found, Options, Place, Role, Source, Visitor, is_damage};
 use tracewright_frames::Lost;
 use tracewright_input::{Buffer, Capture};
@@ -127,36 +128,10 @@ fn print(opts: &Opts, mut printer: impl Printer) -> Result<Outcome, Error> {
     Ok(outcome.and(Outcome::from_errors(errors)))
 }
 
-/// Says which sources of a buffer were passed over because nothing here can read them: numbers and bytes.
+/// Says which sources of a buffer were passed over: numbers and bytes.
 pub fn report_unread(capture: &Capture, buffer: &Buffer, unread: impl IntoIterator<Item = (u16, u64)>) {
-    let name = &buffer.name;
-    let sources = || buffer.sources.iter().map(|&source| &capture.sources[source]);
-    let is_shared = is_etrace(capture, buffer);
-    let (mut strangers, mut stranger_bytes) = (Vec::new(), 0);
-    for (id, len) in unread {
-        match sources().find(|source| !is_shared && source.number().unwrap_or(0) == id) {
-            Some(source) => report(&format!(
-                "{name}: {len} bytes of {} (ID {id:#04x}) not read: tracewright cannot read {} yet",
-                source.name,
-                source.protocol_name()
-            )),
-            None => {
-                strangers.push(format!("{id:#04x}"));
-                stranger_bytes += len;
-            }
-        }
-    }
-    if !strangers.is_empty() {
-        let ids = strangers[..strangers.len().min(4)].join(", ");
-        let more =
-            if strangers.len() > 4 { format!(" and {} more", strangers.len() - 4) } else { String::new() };
-        let known: Vec<_> =
-            sources().filter_map(|source| Some(format!("{:#04x}", source.number()?))).collect();
-        let what = match is_shared {
-            false => format!("trace ID {ids}{more}"),
-            true => format!("ID {ids}{more} (there are {})", known.join(", ")),
-        };
-        report(&format!("{name}: {stranger_bytes} bytes not read: no source of this buffer has {what}"));
+    for line in words::unread(capture, buffer, unread) {
+        report(&format!("{}: {line}", buffer.name));
     }
 }
 

@@ -3,7 +3,7 @@
 mod info;
 mod stats;
 
-pub use tracewright_capture::retirement::{end_words, is_log, source_name, thread_of};
+pub use tracewright_capture::retirement::{end_words, is_log, source_name};
 use tracewright_capture::retirement::{hex, open};
 
 pub use self::info::info;

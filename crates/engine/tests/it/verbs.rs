@@ -75,6 +75,8 @@ impl Consumer for Lines {
         writeln!(output, "{:#x} {} {what}", at.place.offset, at.source.id).unwrap();
     }
 
+    fn merge(&self, _: &mut String, _: String) {}
+
     fn len(&self, output: &String) -> usize {
         output.len()
     }
@@ -206,7 +208,7 @@ fn a_toy_by_hand() {
     let scratch = Scratch::new("toy");
     let (bytes, blocks) = trace(&[3], 60_000);
     check(&raw(&scratch.write("toy.bin", &bytes), &[3]), 3, blocks);
-    let error = |text: &str| text.parse::<RawSource>().unwrap_err();
+    let error = |text: &str| text.parse::<RawSource>().unwrap_err().to_string();
     assert_eq!(error("toy,id=9"), "id: expected 0 to 7");
     assert_eq!(error("toy,colour=red"), "colour: a toy has only an id");
     assert_eq!(error("toy"), "id: it is missing");

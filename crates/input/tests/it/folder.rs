@@ -406,8 +406,8 @@ fn raw_files_are_described_on_the_command_line() {
     );
     fs::write(&scf, "context_width_p=wide\n").unwrap();
     let error = source(format!("etrace,isa=rv64,encapsulation=smi,params={}", scf.display())).unwrap_err();
-    assert!(error.ends_with("hw.scf:1: context_width_p: `wide` is not a number"), "{error}");
+    assert!(error.to_string().ends_with("hw.scf:1: context_width_p: `wide` is not a number"), "{error}");
     fs::write(&scf, "nothing\n").unwrap();
     let error = source(format!("etrace,isa=rv64,encapsulation=smi,params={}", scf.display())).unwrap_err();
-    assert!(error.ends_with("hw.scf: no attribute (name_p=value) in it"), "{error}");
+    assert!(error.to_string().ends_with("hw.scf: no attribute (name_p=value) in it"), "{error}");
 }

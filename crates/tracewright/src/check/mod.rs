@@ -12,8 +12,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use tracewright_capture::StopFlag;
 use tracewright_capture::log::{Log, bits};
+use tracewright_capture::{StopFlag, retirement};
 use tracewright_core::{Element, Isa};
 use tracewright_engine::{At, Consumer};
 use tracewright_hart::log::Kind;
@@ -43,6 +43,9 @@ impl Consumer for Records {
         }
     }
 
+    /// All of it was taken in order.
+    fn merge(&self, _: &mut Vec<Told>, _: Vec<Told>) {}
+
     fn len(&self, records: &Vec<Told>) -> usize {
         records.len()
     }
@@ -54,6 +57,12 @@ impl Consumer for Records {
     fn clear(&self, records: &mut Vec<Told>) {
         records.clear();
     }
+}
+
+/// Returns the thread of a log of several threads whose trace a source is. Of an Arm core's trace, the core is the thread.
+pub fn thread_of(source: &Source) -> Option<u32> {
+    let core = source.core.as_ref().map(|(name, _)| name.as_str());
+    retirement::thread_of(&source.name).or(core.and_then(retirement::thread_of))
 }
 
 /// Items of the trace that are shown after a difference.
