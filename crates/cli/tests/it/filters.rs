@@ -293,6 +293,20 @@ fn timestamps_hold_up_to_the_next() {
     }
 }
 
+/// A timestamp before the offset asked for opens the window, whoever counts.
+#[test]
+fn times_before_the_offset_count() {
+    let folder = Scratch::new("times-and-offsets");
+    let timeline = format!("timeline -o {}", folder.join("slices.json"));
+    let part = "samples/threads --id 0x10 --from 0x20 --from-time 0x6780";
+    for verb in ["profile", &timeline] {
+        assert_eq!(run!("{verb} {part}").funnel("in the output"), 50, "{verb}");
+    }
+    let stacks = run!("profile {part} --format folded").good();
+    let weights = stacks.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap());
+    assert_eq!(weights.sum::<u64>(), 50, "{stacks}");
+}
+
 /// A copy of a sample whose registers do not say what is switched on: TRCCONFIGR without the bits `less`.
 fn without(folder: &Scratch, sample: &str, less: u32) -> String {
     let to = folder.join(sample);

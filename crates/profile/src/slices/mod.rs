@@ -147,7 +147,15 @@ impl<'c> Slicer<'c> {
 
     /// Takes the next element without showing it: time advances, and slices end until the next [`take`](Self::take).
     pub fn pass(&mut self, element: &Element, out: &mut impl Slices) {
-        let Self { clock: Some(clock), tracks, time, gate, is_passing, .. } = self else { return };
+        let Self { clock, tracks, time, gate, is_passing, .. } = self;
+        let Some(clock) = clock else {
+            // Instructions that are not shown take no time. Timestamps still open and shut the window.
+            if let Element::Timestamp { .. } = element {
+                gate.pass(element, None);
+                time.shut(!gate.is_time(), tracks, out);
+            }
+            return;
+        };
         if !std::mem::replace(is_passing, true) {
             time.give_up(tracks, out);
             tracks.suspend(time.now(), out);

@@ -187,14 +187,15 @@ impl<'a> Consumer for Follower<'a> {
 
     /// Time passes outside the requested range, too.
     fn passed(&self, state: &mut FollowState<'a>, source: &engine::Source<'_>, element: &Element) {
-        if !self.clocks.any() {
+        if !self.needs_all() {
             return;
         }
-        let of = &mut **state.0.get_or_insert_with(|| self.source(source.index));
-        let Some((clock, meter)) = &mut of.timed else { return };
-        let told = clock.take(element);
-        of.gate.pass(element, Some(&told));
-        let tree = &mut of.watch.0;
+        let FollowedSource { timed, gate, watch: (tree, _), .. } =
+            &mut **state.0.get_or_insert_with(|| self.source(source.index));
+        let (clock, meter) = timed.as_mut().map(|(clock, meter)| (clock, meter)).unzip();
+        let told = clock.map(|clock| clock.take(element));
+        gate.pass(element, told.as_ref());
+        let (Some(meter), Some(told)) = (meter, told) else { return };
         let add = |node, cycles| tree.add(node, CallSums { instructions: 0, cycles });
         match told {
             Told::Block(stamps) => meter.block(NOBODY, stamps, add),
@@ -202,8 +203,9 @@ impl<'a> Consumer for Follower<'a> {
         }
     }
 
+    /// Time is counted from the beginning.
     fn needs_all(&self) -> bool {
-        self.clocks.any()
+        self.clocks.any() || self.only.window.times.is_some()
     }
 
     fn in_order(&self) -> bool {

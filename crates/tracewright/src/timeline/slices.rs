@@ -231,9 +231,9 @@ impl<'a> Consumer for SliceWriter<'a> {
         state.0.as_ref().is_some_and(|of| of.has_failed)
     }
 
-    /// Cycles are counted from the beginning.
+    /// Time is counted from the beginning.
     fn needs_all(&self) -> bool {
-        self.clocks.any()
+        self.clocks.any() || self.times.is_some()
     }
 
     fn end(&self, state: &mut SliceState<'a>, done: &mut Vec<SourceSlices>, at: &At<'_>, _overflowed: bool) {
