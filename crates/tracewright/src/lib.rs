@@ -66,6 +66,7 @@ pub mod disassembly;
 mod error;
 pub mod glance;
 pub mod names;
+mod outcome;
 pub mod profile;
 mod pull;
 mod stalls;
@@ -90,9 +91,10 @@ pub use tracewright_profile::{Profile, Program, Window, coverage, export};
 
 pub use crate::clocks::{ClockEnd, Clocks};
 pub use crate::error::Error;
+pub use crate::outcome::{Diagnostic, Outcome};
 pub use crate::pull::{Blocks, Elements, Instruction, Instructions, Packet, Packets, Traced};
 pub use crate::stalls::{SourceStalls, StallMeter, StallState};
-pub use crate::trace::{Diagnostic, OpenOptions, Outcome, ProgramProfile, Trace};
+pub use crate::trace::{OpenOptions, ProgramProfile, Trace};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]

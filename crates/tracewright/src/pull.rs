@@ -12,7 +12,8 @@ use tracewright_flow::{self as flow, InBlock};
 
 use crate::disassembly;
 use crate::error::Error;
-use crate::trace::{Opened, Outcome, Trace};
+use crate::outcome::Outcome;
+use crate::trace::{Opened, Trace};
 
 /// Most batches that wait to be taken: bounds memory.
 const WAITING: usize = 4;
