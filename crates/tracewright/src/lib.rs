@@ -80,7 +80,7 @@ pub use tracewright_core::{
     Block, Class, Context, Element, Ended, Exception, Flow, GapReason, Isa, MemorySpace, Mismatch, Role,
 };
 pub use tracewright_engine::{
-    At, Consumer, Decoded, Found, Limits, Options, PacketsRead, Problem, Source, Tally, Visitor,
+    At, Consumer, Decoded, Engine, Found, Limits, Options, PacketsRead, Problem, Source, Tally, Visitor,
 };
 #[cfg(feature = "capture")]
 pub use tracewright_hart::timing;

@@ -2,7 +2,7 @@
 
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use tracewright_engine::{
     self as engine, Consumer, Counted as PacketCounts, Decoded, Engine, Limits, Options, PacketRequest,
@@ -124,8 +124,6 @@ struct Selection {
     limits: Limits,
     options: Options,
     jobs: usize,
-    /// Threads, started when first needed.
-    engine: Arc<OnceLock<Engine>>,
     progress: Progress,
 }
 
@@ -156,7 +154,6 @@ impl Default for Selection {
             limits: Limits::NONE,
             options: Options::default(),
             jobs: 0,
-            engine: Arc::default(),
             progress: Progress::default(),
         }
     }
@@ -271,7 +268,7 @@ impl Trace {
     /// Sets the number of threads; 0 (the default) starts one for each core.
     #[must_use]
     pub fn jobs(mut self, jobs: usize) -> Self {
-        (self.selection.jobs, self.selection.engine) = (jobs, Arc::default());
+        self.selection.jobs = jobs;
         self
     }
 
@@ -334,6 +331,14 @@ impl Trace {
         }
     }
 
+    /// Starts the threads that decode buffers.
+    ///
+    /// # Errors
+    /// Fails if they cannot be started.
+    pub fn engine(&self) -> Result<Engine, Error> {
+        Ok(Engine::new(self.selection.jobs)?)
+    }
+
     /// Decodes a buffer for `consumer`, and returns its merged output. `take` gets output that has an order, piece by piece, and may
     /// stop decoding. If `lists` is false, a program that does not explain the trace is an error, since the result would count what did
     /// not run; [`OpenOptions::accept_mismatch`] accepts it.
@@ -342,19 +347,13 @@ impl Trace {
     /// Fails if the trace cannot be read, or if the program does not explain it.
     pub fn decode_buffer<C: Consumer>(
         &self,
+        engine: &Engine,
         buffer: &Buffer,
         consumer: &C,
         lists: bool,
         take: impl FnMut(&C::Output, Range<usize>) -> ControlFlow<()> + Send,
     ) -> Result<Decoded<C::Output>, Error> {
-        let Selection { range, limits, options, jobs, engine, progress, .. } = &self.selection;
-        let engine = match engine.get() {
-            Some(engine) => engine,
-            None => {
-                let started = Engine::new(*jobs)?;
-                engine.get_or_init(|| started)
-            }
-        };
+        let Selection { range, limits, options, progress, .. } = &self.selection;
         let request = Request {
             capture: self.capture(),
             buffer,
@@ -383,8 +382,9 @@ impl Trace {
             unread: Vec::new(),
             is_capture_damaged: self.is_damaged(),
         };
+        let engine = self.engine()?;
         for buffer in self.buffers()? {
-            let decoded = self.decode_buffer(buffer, consumer, lists, &mut take)?;
+            let decoded = self.decode_buffer(&engine, buffer, consumer, lists, &mut take)?;
             consumer.merge(&mut outcome.value, decoded.output);
             outcome.tally += &decoded.tally;
             let named = |problem| Diagnostic { buffer: buffer.name.clone(), problem };

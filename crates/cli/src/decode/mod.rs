@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use tracewright::{Clocks, Trace};
 use tracewright_core::Element;
-use tracewright_engine::{At, Blocks, Consumer, Decoded, Limit, Options, Problem, Tally};
+use tracewright_engine::{At, Blocks, Consumer, Decoded, Engine, Limit, Options, Problem, Tally};
 use tracewright_input::{Buffer, Protocol, Source};
 
 use self::bodies::Bodies;
@@ -176,8 +176,10 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let clocks = (opts.instructions && !opencsd).then(|| clocks::open(trace.capture())).filter(Clocks::any);
     outcome = outcome.and(clocks.as_ref().map_or(Outcome::Good, clocks::outcome));
     let (mut errors, mut checked) = (0, Vec::new());
+    let engine = trace.engine()?;
     for (index, buffer) in trace.buffers()?.into_iter().enumerate() {
-        let decode = BufferDecode { trace: &trace, buffer, no_image: opts.no_image, again: false };
+        let (trace, engine) = (&trace, &engine);
+        let decode = BufferDecode { trace, engine, buffer, no_image: opts.no_image, again: false };
         errors += match &opts.check {
             Some(log) => check::check(&decode, opts, log, &mut checked)?,
             None => decode.show(opts, clocks.as_ref(), index > 0)?,
@@ -207,8 +209,9 @@ impl Within<'_> {
     ) -> Result<(C::Output, Tally, u64), Error> {
         let Self { trace, again } = *self;
         let (mut all, mut tally, mut errors) = (C::Output::default(), Tally::default(), 0);
+        let engine = &trace.engine()?;
         for buffer in trace.buffers()? {
-            let decode = BufferDecode { trace, buffer, no_image: false, again };
+            let decode = BufferDecode { trace, engine, buffer, no_image: false, again };
             let decoded = decode.decode(consumer, false, |_, _| ControlFlow::Continue(()))?;
             before(&decoded.output);
             errors += decode.report(&decoded);
@@ -222,6 +225,7 @@ impl Within<'_> {
 /// A buffer to decode, and how.
 struct BufferDecode<'a> {
     trace: &'a Trace,
+    engine: &'a Engine,
     buffer: &'a Buffer,
     no_image: bool,
     again: bool,
@@ -248,8 +252,8 @@ impl BufferDecode<'_> {
         lists: bool,
         take: impl FnMut(&C::Output, std::ops::Range<usize>) -> ControlFlow<()> + Send,
     ) -> Result<Decoded<C::Output>, Error> {
-        let Self { trace, buffer, .. } = *self;
-        let decoded = progress::on(trace, buffer).decode_buffer(buffer, consumer, lists, take);
+        let Self { trace, engine, buffer, .. } = *self;
+        let decoded = progress::on(trace, buffer).decode_buffer(engine, buffer, consumer, lists, take);
         decoded.map_err(|error| match error {
             tracewright::Error::Decode(tracewright_engine::Error::WrongProgram(doubts)) => {
                 summary::refusal(&buffer.name, &doubts, trace.image())
