@@ -61,8 +61,8 @@ const ROUND_BYTES: usize = 32 << 20;
 const SLOW_ROUNDS: usize = 3;
 const SLOW_ROUND_BYTES: usize = 16 << 20;
 
-/// Whether a word on the command line means a benchmark, and what prints its tables, or only that the answers agree: how many
-/// entries there were, or which answer is wrong.
+/// A benchmark: a test whether a word on the command line names it, and a function that prints its tables or only checks its
+/// answers. The function returns the number of entries, or the answer that is wrong.
 type Other = (fn(&str) -> bool, fn(Option<&str>, bool) -> Result<usize, String>);
 
 /// Benchmarks of anything but reading traces.

@@ -217,14 +217,14 @@ impl SelectArgs {
         self.ids.is_empty() && matches!(self.buffer.as_deref(), None | Some("all"))
     }
 
-    /// Opens a capture of which no program is needed, reports what is wrong with its trace, and chooses them.
+    /// Opens a capture without its programs, reports what is wrong with its trace, and chooses sources and buffers.
     pub fn open(&self, capture: &CaptureArgs, first_only: bool) -> Result<(Trace, Outcome), Error> {
         let trace = Trace::without_programs(capture.open()?);
         let outcome = report_problems(trace.problems(), Needs::Trace);
         Ok((self.of(trace, first_only), outcome))
     }
 
-    /// Chooses them. `first_only`: without --buffer, only the first, as OpenCSD's tools do.
+    /// Chooses sources and buffers. `first_only`: without --buffer, only the first buffer, as OpenCSD's tools do.
     pub fn of(&self, trace: Trace, first_only: bool) -> Trace {
         let trace = self.ids.iter().fold(trace, |trace, &id| trace.source(id));
         let first = trace.capture().buffers.first().filter(|_| first_only).map(|buffer| buffer.name.clone());

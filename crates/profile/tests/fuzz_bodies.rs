@@ -156,7 +156,7 @@ fn branches_on_random_input() {
     }
     good.iter().for_each(|bytes| branches(bytes));
     let (mut read, mut refused) = (0, 0);
-    for round in 0..1500 {
+    for round in 0..20_000 {
         let mut data = rng.pick(&good).clone();
         for _ in 0..1 + rng.below(3) {
             let at = rng.below(data.len() as u64) as usize;

@@ -42,7 +42,7 @@ impl Consumer for Lister {
         list.push(Traced { id: at.source.id, offset: at.place.offset, space: at.space, value: *element });
     }
 
-    /// All of it was taken in order.
+    /// Output is taken piece by piece, in order: nothing is left to merge.
     fn merge(&self, _: &mut Vec<Traced<Element>>, _: Vec<Traced<Element>>) {}
 
     fn len(&self, list: &Vec<Traced<Element>>) -> usize {

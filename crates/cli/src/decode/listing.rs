@@ -45,7 +45,7 @@ impl<'a, L: Lines> Consumer for Listing<'a, L> {
         self.clocks.is_some()
     }
 
-    /// All of it was taken in order.
+    /// Output is taken piece by piece, in order: nothing is left to merge.
     fn merge(&self, _: &mut Line, _: Line) {}
 
     fn len(&self, line: &Line) -> usize {

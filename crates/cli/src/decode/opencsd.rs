@@ -44,7 +44,7 @@ impl Consumer for OpenCsd {
         let _ = writeln!(line, "{:x}\tEND OF TRACE DATA", at.source.id);
     }
 
-    /// All of it was taken in order.
+    /// Output is taken piece by piece, in order: nothing is left to merge.
     fn merge(&self, _: &mut Line, _: Line) {}
 
     fn len(&self, line: &Line) -> usize {

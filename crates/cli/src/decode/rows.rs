@@ -101,7 +101,7 @@ impl Consumer for Rows {
         true
     }
 
-    /// All of it was taken in order.
+    /// Output is taken piece by piece, in order: nothing is left to merge.
     fn merge(&self, _: &mut Line, _: Line) {}
 
     fn len(&self, line: &Line) -> usize {

@@ -43,7 +43,7 @@ impl Consumer for Records {
         }
     }
 
-    /// All of it was taken in order.
+    /// Output is taken piece by piece, in order: nothing is left to merge.
     fn merge(&self, _: &mut Vec<Told>, _: Vec<Told>) {}
 
     fn len(&self, records: &Vec<Told>) -> usize {
