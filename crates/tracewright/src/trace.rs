@@ -511,8 +511,8 @@ impl Trace {
         }))
     }
 
-    /// Compares the chosen source with a log of tracewright, Spike, CVA6 or QEMU (of several threads, with the first), or with retirements
-    /// as CSV. With `prefix`, one of the two may end before the other.
+    /// Compares the chosen source with a log of tracewright, Spike, CVA6 or QEMU (of several threads, with the one that the source is
+    /// named after), or with retirements as CSV. With `prefix`, one of the two may end before the other.
     ///
     /// # Errors
     /// Fails if the trace or the log cannot be read, or if more than one source is chosen.
