@@ -16,7 +16,7 @@ pub trait Consumer: Sync {
     /// State kept from one element of a source to the next. It is kept for the whole source only if [`in_order`](Self::in_order) is true.
     type State: Default + Send + Sync;
     /// Result of a part of the trace.
-    type Output: Default + Send + Sync;
+    type Output: Default + Send + Sync + 'static;
 
     /// Takes an element.
     fn element(&self, state: &mut Self::State, output: &mut Self::Output, at: &At<'_>, element: &Element);

@@ -8,6 +8,7 @@ use tracewright_image::Image;
 use tracewright_input::{Buffer, Capture, Packing};
 
 use crate::consumer::{Blocks, Consumer};
+use crate::erased::{AnyConsumer, AnyOutput, OWN};
 use crate::incoming::{Incoming, Reading};
 use crate::lane;
 use crate::limits::{Limit, Limits, Range};
@@ -151,19 +152,32 @@ impl Engine {
         take: impl FnMut(&C::Output, std::ops::Range<usize>) -> ControlFlow<()> + Send,
     ) -> Result<Decoded<C::Output>, Error> {
         let mut take = take;
+        let mut take_any = |output: &AnyOutput, range| take(output.downcast_ref().expect(OWN), range);
         let is_single = consumer.in_order() || request.limits.instructions != Limits::NONE.instructions;
         let jobs = if is_single { 1 } else { self.jobs };
-        self.threads.install(|| request.decode(consumer, jobs, &mut take))
+        let Decoded { output, tally, problems, unread, is_stopped } =
+            self.decode_any(request, consumer, jobs, &mut take_any)?;
+        Ok(Decoded { output: *output.downcast().expect(OWN), tally, problems, unread, is_stopped })
+    }
+
+    fn decode_any(
+        &self,
+        request: &Request<'_>,
+        consumer: &dyn AnyConsumer,
+        jobs: usize,
+        take: Take<'_>,
+    ) -> Result<Decoded<Box<AnyOutput>>, Error> {
+        self.threads.install(|| request.decode(consumer, jobs, take))
     }
 }
 
 impl<'a> Request<'a> {
-    fn decode<C: Consumer>(
+    fn decode(
         &self,
-        consumer: &C,
+        consumer: &dyn AnyConsumer,
         jobs: usize,
-        take: Take<'_, C::Output>,
-    ) -> Result<Decoded<C::Output>, Error> {
+        take: Take<'_>,
+    ) -> Result<Decoded<Box<AnyOutput>>, Error> {
         let Self { capture, buffer, image, wants, options, range, limits, .. } = *self;
         let mut input = match self.bytes {
             Some(bytes) => BufferReader::in_memory(bytes),
@@ -182,7 +196,7 @@ impl<'a> Request<'a> {
         let first = buffer.sources.first().and_then(|&source| capture.sources[source].id());
         let mut incoming = Incoming::new(&mut lanes, options, wants, first);
         let mut reading = Reading::new(input, buffer);
-        let blocks = match C::BLOCKS {
+        let blocks = match consumer.blocks() {
             Blocks::Summed if !range.is_all() || limits.instructions != u64::MAX => Blocks::Each,
             blocks => blocks,
         };

@@ -7,15 +7,17 @@ use tracewright_flow as flow;
 use tracewright_image::{Image, Moment};
 
 use crate::consumer::{At, Consumer};
+use crate::erased::AnyOutput;
 use crate::limits::{Limit, Quota, Range};
 use crate::place::{Place, Places};
 use crate::sink::{Item, space_of};
 use crate::source::Source;
+use crate::stream::Finished;
 use crate::tally::Tally;
 
 /// Result of decoding a part of a stream.
-pub struct Part<O> {
-    pub output: O,
+pub struct Part {
+    pub output: Box<AnyOutput>,
     /// File offset of the last byte of each packet, and the length of the output then. Outputs of several sources are sorted by it.
     pub marks: Vec<(u64, usize)>,
     pub tally: Tally,
@@ -23,16 +25,17 @@ pub struct Part<O> {
     pub taken: usize,
 }
 
-impl<O: Default> Default for Part<O> {
-    fn default() -> Self {
-        Self { output: O::default(), marks: Vec::new(), tally: Tally::default(), taken: 0 }
+impl Part {
+    /// Creates a part without marks.
+    pub fn new(output: Box<AnyOutput>) -> Self {
+        Self { output, marks: Vec::new(), tally: Tally::default(), taken: 0 }
     }
 }
 
 /// What to do when output gets large: one packet may stand for billions of blocks.
-pub enum Overflow<'o, O> {
+pub enum Overflow<'o> {
     /// Pass it on, since no other output comes before it. The function returns whether more is wanted; if not, the source stops.
-    Take(&'o mut (dyn FnMut(&O) -> bool + 'o)),
+    Take(&'o mut (dyn FnMut(&AnyOutput) -> bool + 'o)),
     /// Drop it: the source stops, and the part is decoded again by a segment that can pass it on.
     Drop,
     /// Keep it up to this many bytes; then the source stops.
@@ -56,11 +59,16 @@ pub struct Remembered {
     passed_over: bool,
 }
 
-/// Gives items to a consumer.
-pub struct Delivery<'o, 'v, C: Consumer> {
-    pub part: &'o mut Part<C::Output>,
-    pub consumer: &'o C,
-    pub state: &'o mut C::State,
+/// Takes the items of a stream for a consumer.
+pub trait Deliver {
+    /// Takes a batch, until a limit is reached.
+    fn take(&mut self, items: &[Item]) -> ControlFlow<()>;
+    /// Ends the stream. An unfinished packet at its end counts unless a limit was reached.
+    fn end(&mut self, ended: &Finished, is_limited: bool, overflowed: bool);
+}
+
+/// Source, place and limits of what is delivered.
+pub struct Setting<'o, 'v> {
     pub source: &'o Source<'o>,
     pub image: &'o Image,
     pub places: &'o Places,
@@ -72,17 +80,27 @@ pub struct Delivery<'o, 'v, C: Consumer> {
     /// Instructions that the part may have.
     pub most: u64,
     pub remembered: &'o mut Remembered,
-    pub overflow: Overflow<'v, C::Output>,
+    pub overflow: Overflow<'v>,
 }
 
-impl<C: Consumer> Delivery<'_, '_, C> {
-    /// Takes a batch, until a limit is reached.
-    pub fn take(&mut self, items: &[Item]) -> ControlFlow<()> {
+/// Gives items to a consumer.
+pub struct Delivery<'o, 'v, C: Consumer> {
+    consumer: &'o C,
+    state: &'o mut C::State,
+    output: C::Output,
+    marks: Vec<(u64, usize)>,
+    tally: Tally,
+    taken: usize,
+    setting: Setting<'o, 'v>,
+}
+
+impl<C: Consumer> Deliver for Delivery<'_, '_, C> {
+    fn take(&mut self, items: &[Item]) -> ControlFlow<()> {
         for (index, item) in items.iter().enumerate() {
             self.item(item);
             if self.is_stopped() {
                 // The decoder may be past this packet.
-                self.quota.reached_at = items[index..].iter().find_map(|item| match item {
+                self.setting.quota.reached_at = items[index..].iter().find_map(|item| match item {
                     Item::Packet { start, .. } => Some(*start),
                     _ => None,
                 });
@@ -90,6 +108,28 @@ impl<C: Consumer> Delivery<'_, '_, C> {
             }
         }
         ControlFlow::Continue(())
+    }
+
+    fn end(&mut self, ended: &Finished, is_limited: bool, overflowed: bool) {
+        let cut = ended.cut.filter(|_| !is_limited);
+        self.tally.cut = cut.map(|(position, len)| (self.setting.place(position).offset, len));
+        let place = ended.last.map_or(Place::default(), |last| self.setting.place(last));
+        let Setting { source, space, image, .. } = self.setting;
+        let at = At { source, place, space, image };
+        self.consumer.end(self.state, &mut self.output, &at, overflowed);
+    }
+}
+
+impl<'o, 'v, C: Consumer> Delivery<'o, 'v, C> {
+    pub fn new(consumer: &'o C, state: &'o mut C::State, setting: Setting<'o, 'v>) -> Self {
+        let (output, tally) = (C::Output::default(), Tally::default());
+        Self { consumer, state, output, marks: Vec::new(), tally, taken: 0, setting }
+    }
+
+    /// Returns what was delivered.
+    pub fn finish(self) -> Part {
+        let Self { output, marks, tally, taken, .. } = self;
+        Part { output: Box::new(output), marks, tally, taken }
     }
 
     #[inline(always)]
@@ -100,25 +140,26 @@ impl<C: Consumer> Delivery<'_, '_, C> {
                 _ => self.element(offset, element),
             },
             Item::Packet { last, .. } => self.mark(last),
-            Item::Gap(from) => self.remember_gap(from),
-            Item::Skipped(position) => self.remember_skipped(position),
-            Item::PassedOver => self.remembered.passed_over = true,
+            Item::Gap(from) => self.setting.remember_gap(from),
+            Item::Skipped(position) => self.setting.remember_skipped(position),
+            Item::PassedOver => self.setting.remembered.passed_over = true,
             Item::Began(space) => {
-                *self.part = Part::default();
-                self.space = space;
+                (self.output, self.tally, self.taken) = (C::Output::default(), Tally::default(), 0);
+                self.marks.clear();
+                self.setting.space = space;
             }
             Item::Ran { blocks, instructions } => {
-                self.part.tally.blocks += blocks;
-                self.part.tally.instructions += instructions;
+                self.tally.blocks += blocks;
+                self.tally.instructions += instructions;
             }
             Item::Malformed(offset, why) => {
-                let offset = self.place(offset).offset;
-                self.part.tally.malformed += 1;
-                self.part.tally.first_malformed.get_or_insert((offset, why));
+                let offset = self.setting.place(offset).offset;
+                self.tally.malformed += 1;
+                self.tally.first_malformed.get_or_insert((offset, why));
             }
             Item::Synchronised(offset, outside) => {
-                let offset = self.place(offset).offset;
-                let tally = &mut self.part.tally;
+                let offset = self.setting.place(offset).offset;
+                let tally = &mut self.tally;
                 if let Some(address) = outside {
                     tally.syncs_outside += 1;
                     tally.first_sync_outside.get_or_insert((offset, address));
@@ -129,6 +170,158 @@ impl<C: Consumer> Delivery<'_, '_, C> {
         }
     }
 
+    /// Ends the output of a packet whose last byte is at `last`.
+    fn mark(&mut self, last: u64) {
+        let len = self.consumer.len(&self.output);
+        if self.marks.last().map_or(0, |&(_, len)| len) != len {
+            let offset = self.setting.place(last).offset;
+            self.marks.push((offset, len));
+        }
+    }
+
+    #[inline(always)]
+    fn give(&mut self, offset: u64, element: &Element) {
+        let place = self.setting.place(offset);
+        let at =
+            At { source: self.setting.source, place, space: self.setting.space, image: self.setting.image };
+        self.consumer.element(self.state, &mut self.output, &at, element);
+        if self.consumer.size(&self.output) >= TAKE {
+            self.much();
+        }
+    }
+
+    /// Handles output that has become large.
+    #[cold]
+    fn much(&mut self) {
+        let size = self.consumer.size(&self.output);
+        match &mut self.setting.overflow {
+            Overflow::Take(take) => {
+                if !take(&self.output) {
+                    return self.stop(Limit::Output);
+                }
+                self.taken += size;
+                self.consumer.clear(&mut self.output);
+                self.marks.clear();
+            }
+            Overflow::Drop if size >= DROP => self.stop(Limit::Output),
+            Overflow::Keep(most) if size >= *most => self.stop(Limit::Waiting),
+            Overflow::Drop | Overflow::Keep(_) => {}
+        }
+    }
+
+    #[inline(always)]
+    fn is_stopped(&self) -> bool {
+        self.setting.quota.reached.is_some()
+    }
+
+    #[cold]
+    fn stop(&mut self, limit: Limit) {
+        self.setting.quota.reached = Some(limit);
+        self.tally.stopped += 1;
+    }
+
+    /// Returns whether a packet at `offset` is in the range.
+    #[inline(always)]
+    fn wants(&mut self, offset: u64) -> bool {
+        self.setting.range.is_all() || {
+            let place = self.setting.place(offset);
+            self.setting.range.from <= place.offset && place.offset < self.setting.range.to
+        }
+    }
+
+    #[inline(always)]
+    fn block(&mut self, offset: u64, block: &Block, element: &Element) {
+        if !self.wants(offset) {
+            return self.consumer.passed(self.state, self.setting.source, element);
+        }
+        let tally = &mut self.tally;
+        let sum = tally.instructions + u64::from(block.count);
+        if sum > self.setting.most {
+            return self.last_block(offset, block);
+        }
+        tally.instructions = sum;
+        tally.blocks += 1;
+        self.give(offset, element);
+        if self.consumer.memory(self.state) > self.setting.quota.memory {
+            self.stop(Limit::Memory);
+        }
+        if self.consumer.is_done(self.state) {
+            self.stop(Limit::Output);
+        }
+    }
+
+    /// Reports the first instructions of the block in which the limit is reached, and stops.
+    #[cold]
+    fn last_block(&mut self, offset: u64, block: &Block) {
+        let inside = 0..self.setting.most.saturating_sub(self.tally.instructions) as u32;
+        if let Some(part) = flow::cut(self.setting.image, self.setting.space, block, &inside) {
+            self.block(offset, &part, &Element::Block(part));
+        }
+        if !self.is_stopped() {
+            self.stop(Limit::Instructions);
+        }
+    }
+
+    fn element(&mut self, offset: u64, element: &Element) {
+        if let Element::Context(context, isa) = element {
+            self.setting.space = space_of(self.setting.image, context, *isa, &self.setting.moment);
+        }
+        if !self.wants(offset) {
+            return self.consumer.passed(self.state, self.setting.source, element);
+        }
+        let mut element = *element;
+        let tally = &mut self.tally;
+        match &mut element {
+            Element::NoCode { address, space } => {
+                tally.no_code += 1;
+                self.setting.remembered.no_code = true;
+                if tally.first_no_code.is_none() {
+                    let at = self.setting.place(offset).offset;
+                    self.tally.first_no_code = Some((at, *address, *space));
+                }
+            }
+            Element::Mismatch(mismatch) => {
+                tally.mismatches += 1;
+                self.setting.remembered.no_code = false;
+                if tally.first_mismatch.is_none() {
+                    let at = self.setting.place(offset).offset;
+                    self.tally.first_mismatch = Some((at, *mismatch, self.setting.space));
+                }
+            }
+            Element::UnknownPath { start, next, .. } => {
+                tally.unknown_paths += 1;
+                if tally.first_unknown_path.is_none() {
+                    let at = self.setting.place(offset).offset;
+                    self.tally.first_unknown_path = Some((at, *start, *next, self.setting.space));
+                }
+            }
+            Element::Target { branch, .. } => tally.targets += u64::from(*branch),
+            // A buffer that begins with zeros: an A-Sync's zeros may be more than needed.
+            Element::Gap { reason: GapReason::Start, .. } if !self.setting.remembered.passed_over => return,
+            Element::Gap { reason, from, to } => {
+                tally.bytes_lost += to.saturating_sub(*from);
+                if *reason == GapReason::Mismatch {
+                    let bytes = to.saturating_sub(*from);
+                    tally.bytes_unfollowed += bytes;
+                    tally.bytes_without_code += if self.setting.remembered.no_code { bytes } else { 0 };
+                }
+                // Bytes before the first synchronisation point are no gap.
+                tally.gaps += u64::from(!matches!(reason, Start));
+                use GapReason::{Discard, Interrupted, Overflow, Start};
+                let is_bad = !matches!(reason, Start | Overflow | Discard | Interrupted);
+                tally.bad_gaps += u64::from(is_bad);
+                (*from, *to) = (self.setting.place(*from).offset, self.setting.place(*to).offset);
+                if is_bad {
+                    self.tally.first_bad_gap.get_or_insert((*from, *to, *reason));
+                }
+            }
+            _ => {}
+        }
+        self.give(offset, &element);
+    }
+}
+
+impl Setting<'_, '_> {
     /// Returns the place of a stream position.
     #[inline(always)]
     pub fn place(&mut self, position: u64) -> Place {
@@ -167,162 +360,5 @@ impl<C: Consumer> Delivery<'_, '_, C> {
             let place = self.places.of(position, &mut self.cursor);
             self.remembered.skipped = place.map(|place| (position, place));
         }
-    }
-
-    /// Ends the output of a packet whose last byte is at `last`.
-    fn mark(&mut self, last: u64) {
-        let len = self.consumer.len(&self.part.output);
-        if self.part.marks.last().map_or(0, |&(_, len)| len) != len {
-            let offset = self.place(last).offset;
-            self.part.marks.push((offset, len));
-        }
-    }
-
-    #[inline(always)]
-    fn give(&mut self, offset: u64, element: &Element) {
-        let place = self.place(offset);
-        let at = At { source: self.source, place, space: self.space, image: self.image };
-        self.consumer.element(self.state, &mut self.part.output, &at, element);
-        if self.consumer.size(&self.part.output) >= TAKE {
-            self.much();
-        }
-    }
-
-    /// Ends the stream, whose last packet was at stream position `last`.
-    pub fn end(&mut self, last: Option<u64>, overflowed: bool) {
-        let place = last.map_or(Place::default(), |last| self.place(last));
-        let at = At { source: self.source, place, space: self.space, image: self.image };
-        self.consumer.end(self.state, &mut self.part.output, &at, overflowed);
-    }
-
-    /// Handles output that has become large.
-    #[cold]
-    fn much(&mut self) {
-        let part = &mut *self.part;
-        let size = self.consumer.size(&part.output);
-        match &mut self.overflow {
-            Overflow::Take(take) => {
-                if !take(&part.output) {
-                    return self.stop(Limit::Output);
-                }
-                part.taken += size;
-                self.consumer.clear(&mut part.output);
-                part.marks.clear();
-            }
-            Overflow::Drop if size >= DROP => self.stop(Limit::Output),
-            Overflow::Keep(most) if size >= *most => self.stop(Limit::Waiting),
-            Overflow::Drop | Overflow::Keep(_) => {}
-        }
-    }
-
-    #[inline(always)]
-    fn is_stopped(&self) -> bool {
-        self.quota.reached.is_some()
-    }
-
-    #[cold]
-    fn stop(&mut self, limit: Limit) {
-        self.quota.reached = Some(limit);
-        self.part.tally.stopped += 1;
-    }
-
-    /// Returns whether a packet at `offset` is in the range.
-    #[inline(always)]
-    fn wants(&mut self, offset: u64) -> bool {
-        self.range.is_all() || {
-            let place = self.place(offset);
-            self.range.from <= place.offset && place.offset < self.range.to
-        }
-    }
-
-    #[inline(always)]
-    fn block(&mut self, offset: u64, block: &Block, element: &Element) {
-        if !self.wants(offset) {
-            return self.consumer.passed(self.state, self.source, element);
-        }
-        let tally = &mut self.part.tally;
-        let sum = tally.instructions + u64::from(block.count);
-        if sum > self.most {
-            return self.last_block(offset, block);
-        }
-        tally.instructions = sum;
-        tally.blocks += 1;
-        self.give(offset, element);
-        if self.consumer.memory(self.state) > self.quota.memory {
-            self.stop(Limit::Memory);
-        }
-        if self.consumer.is_done(self.state) {
-            self.stop(Limit::Output);
-        }
-    }
-
-    /// Reports the first instructions of the block in which the limit is reached, and stops.
-    #[cold]
-    fn last_block(&mut self, offset: u64, block: &Block) {
-        let inside = 0..self.most.saturating_sub(self.part.tally.instructions) as u32;
-        if let Some(part) = flow::cut(self.image, self.space, block, &inside) {
-            self.block(offset, &part, &Element::Block(part));
-        }
-        if !self.is_stopped() {
-            self.stop(Limit::Instructions);
-        }
-    }
-
-    fn element(&mut self, offset: u64, element: &Element) {
-        if let Element::Context(context, isa) = element {
-            self.space = space_of(self.image, context, *isa, &self.moment);
-        }
-        if !self.wants(offset) {
-            return self.consumer.passed(self.state, self.source, element);
-        }
-        let mut element = *element;
-        let tally = &mut self.part.tally;
-        match &mut element {
-            Element::NoCode { address, space } => {
-                tally.no_code += 1;
-                self.remembered.no_code = true;
-                if tally.first_no_code.is_none() {
-                    let at = self.place(offset).offset;
-                    self.part.tally.first_no_code = Some((at, *address, *space));
-                }
-            }
-            Element::Mismatch(mismatch) => {
-                tally.mismatches += 1;
-                self.remembered.no_code = false;
-                if tally.first_mismatch.is_none() {
-                    let at = self.place(offset).offset;
-                    self.part.tally.first_mismatch = Some((at, *mismatch, self.space));
-                }
-            }
-            Element::UnknownPath { start, next, .. } => {
-                tally.unknown_paths += 1;
-                if tally.first_unknown_path.is_none() {
-                    let at = self.place(offset).offset;
-                    self.part.tally.first_unknown_path = Some((at, *start, *next, self.space));
-                }
-            }
-            Element::Target { branch, .. } => tally.targets += u64::from(*branch),
-            // A buffer that begins with zeros: an A-Sync's zeros may be more than needed.
-            Element::Gap { reason: GapReason::Start, .. } if !self.remembered.passed_over => return,
-            Element::Gap { reason, from, to } => {
-                tally.bytes_lost += to.saturating_sub(*from);
-                if *reason == GapReason::Mismatch {
-                    let bytes = to.saturating_sub(*from);
-                    tally.bytes_unfollowed += bytes;
-                    tally.bytes_without_code += if self.remembered.no_code { bytes } else { 0 };
-                }
-                // Bytes before the first synchronisation point are no gap.
-                tally.gaps += u64::from(!matches!(reason, Start));
-                use GapReason::{Discard, Interrupted, Overflow, Start};
-                let is_bad = !matches!(reason, Start | Overflow | Discard | Interrupted);
-                tally.bad_gaps += u64::from(is_bad);
-                (*from, *to) = (self.place(*from).offset, self.place(*to).offset);
-                if is_bad {
-                    self.part.tally.first_bad_gap.get_or_insert((*from, *to, *reason));
-                }
-            }
-            _ => {}
-        }
-        self.give(offset, &element);
     }
 }

@@ -18,6 +18,7 @@ mod consumer;
 mod counts;
 mod decode;
 mod delivery;
+mod erased;
 mod etm;
 mod etrace;
 mod incoming;

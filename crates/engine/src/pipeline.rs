@@ -16,8 +16,9 @@ use rayon::prelude::*;
 use tracewright_flow as flow;
 use tracewright_input as input;
 
-use crate::consumer::{Blocks, Consumer};
+use crate::consumer::Blocks;
 use crate::delivery::{Overflow, Part};
+use crate::erased::{AnyConsumer, AnyOutput};
 use crate::lane::Lane;
 use crate::limits::{Limit, Limits};
 use crate::problem::CannotDecode;
@@ -40,11 +41,11 @@ const FIRST: usize = 1 << 14;
 const SEGMENT: usize = 1 << 12;
 
 /// Takes output in order, and returns whether more is wanted.
-pub type Take<'t, O> = &'t mut (dyn FnMut(&O, Range<usize>) -> ControlFlow<()> + 't);
+pub type Take<'t> = &'t mut (dyn FnMut(&AnyOutput, Range<usize>) -> ControlFlow<()> + Send + 't);
 
 /// The decoders of a buffer's sources.
-pub struct Pipeline<'i, 'p, C: Consumer> {
-    to: For<'p, C>,
+pub struct Pipeline<'i> {
+    to: For<'i>,
     options: &'i Options,
     limits: Limits,
     jobs: usize,
@@ -52,9 +53,9 @@ pub struct Pipeline<'i, 'p, C: Consumer> {
     /// Protocol and description of each lane's source.
     sources: Vec<(&'static dyn Plug, &'i input::Source)>,
     /// Merged outputs.
-    pub output: C::Output,
+    pub output: Box<AnyOutput>,
     /// Segment that continues each lane in the next window.
-    warm: Vec<Option<Segment<'i, C>>>,
+    warm: Vec<Option<Segment<'i>>>,
     /// Streams of each lane that have learnt the program already, for reuse.
     spare: Vec<Mutex<Vec<Box<dyn Stream<'i> + 'i>>>>,
     pub tally: Tally,
@@ -66,20 +67,20 @@ pub struct Pipeline<'i, 'p, C: Consumer> {
 }
 
 /// A segment of a lane to be run. A cold segment is made when it is run.
-struct Task<'a, 'i, C: Consumer> {
+struct Task<'a, 'i> {
     lane: usize,
     job: Job<'a>,
-    warm: Option<Box<Segment<'i, C>>>,
+    warm: Option<Box<Segment<'i>>>,
 }
 
 /// A segment that was run.
-type Done<'a, 'i, C> = (Job<'a>, Segment<'i, C>, Ran<<C as Consumer>::Output>);
+type Done<'a, 'i> = (Job<'a>, Segment<'i>, Ran);
 
-impl<'i, 'p: 'i, C: Consumer> Pipeline<'i, 'p, C> {
+impl<'i> Pipeline<'i> {
     /// Creates the decoders of `lanes`. Returns also the lanes that cannot be decoded, and why.
     pub fn new(
         lanes: &[Lane<'i>],
-        to: For<'p, C>,
+        to: For<'i>,
         options: &'i Options,
         limits: Limits,
         jobs: usize,
@@ -87,7 +88,7 @@ impl<'i, 'p: 'i, C: Consumer> Pipeline<'i, 'p, C> {
         let mut failures = Vec::new();
         let warm = lanes.iter().enumerate().map(|(index, lane)| {
             match lane.plug.stream(lane.source.of, options, to.image, lane.start) {
-                Ok(stream) => Some(Segment::new(stream, limits)),
+                Ok(stream) => Some(Segment::new(stream, to, limits)),
                 Err(error) => {
                     failures.push((index, error));
                     None
@@ -102,7 +103,7 @@ impl<'i, 'p: 'i, C: Consumer> Pipeline<'i, 'p, C> {
             jobs,
             window: FIRST * jobs,
             sources: lanes.iter().map(|lane| (lane.plug, lane.source.of)).collect(),
-            output: C::Output::default(),
+            output: to.consumer.output(),
             warm,
             spare: lanes.iter().map(|_| Mutex::default()).collect(),
             tally: Tally::default(),
@@ -120,7 +121,7 @@ impl<'i, 'p: 'i, C: Consumer> Pipeline<'i, 'p, C> {
     }
 
     /// Decodes the bytes of a window and gives their output to `take`. Returns `Break` when `take` did.
-    pub fn decode(&mut self, lanes: &mut [Lane<'i>], take: Take<'_, C::Output>) -> ControlFlow<()> {
+    pub fn decode(&mut self, lanes: &mut [Lane<'i>], take: Take<'_>) -> ControlFlow<()> {
         let starts: Vec<Vec<usize>> =
             lanes.iter().zip(&self.warm).map(|(lane, warm)| self.split(lane, warm.as_ref())).collect();
         let knows: Vec<_> =
@@ -224,9 +225,9 @@ impl<'i, 'p: 'i, C: Consumer> Pipeline<'i, 'p, C> {
     /// Returns the size of the output.
     fn run_single(
         &mut self,
-        tasks: Vec<Task<'_, 'i, C>>,
+        tasks: Vec<Task<'_, 'i>>,
         knows: &[Option<Known>],
-        take: Take<'_, C::Output>,
+        take: Take<'_>,
     ) -> (usize, ControlFlow<()>) {
         let mut tasks = tasks.into_iter();
         let (Some(Task { lane: index, job, warm: Some(mut warm) }), Some(Some(knows))) =
@@ -265,17 +266,17 @@ impl<'i, 'p: 'i, C: Consumer> Pipeline<'i, 'p, C> {
     /// Runs the segments of all lanes and gives their output to `take` in the order of the file. Returns the size of the output.
     fn run_all(
         &mut self,
-        tasks: Vec<Task<'_, 'i, C>>,
+        tasks: Vec<Task<'_, 'i>>,
         knows: &[Option<Known>],
         lanes: usize,
-        take: Take<'_, C::Output>,
+        take: Take<'_>,
     ) -> (usize, ControlFlow<()>) {
         let done: Vec<_> = if self.jobs > 1 {
             tasks.into_par_iter().with_max_len(1).map(|task| self.run(task, knows)).collect()
         } else {
             tasks.into_iter().map(|task| self.run(task, knows)).collect()
         };
-        let mut parts: Vec<Vec<Part<C::Output>>> = (0..lanes).map(|_| Vec::new()).collect();
+        let mut parts: Vec<Vec<Part>> = (0..lanes).map(|_| Vec::new()).collect();
         let mut done = done.into_iter().peekable();
         while let Some((index, first)) = done.next() {
             let mut rest = Vec::new();
@@ -290,7 +291,7 @@ impl<'i, 'p: 'i, C: Consumer> Pipeline<'i, 'p, C> {
         let mut size = 0;
         for (index, parts) in parts.into_iter().enumerate() {
             for part in parts {
-                size += self.to.consumer.size(&part.output);
+                size += self.to.consumer.size(&*part.output);
                 self.add(index, part);
             }
         }
@@ -307,12 +308,12 @@ impl<'i, 'p: 'i, C: Consumer> Pipeline<'i, 'p, C> {
     }
 
     /// Ends a piece of the file: all bytes of `lanes` were decoded.
-    pub fn interrupt(&mut self, lanes: &[Lane<'_>], take: Take<'_, C::Output>) -> ControlFlow<()> {
+    pub fn interrupt(&mut self, lanes: &[Lane<'_>], take: Take<'_>) -> ControlFlow<()> {
         self.end_all(lanes, take, Segment::interrupt)
     }
 
     /// Ends all streams.
-    pub fn finish(&mut self, lanes: &[Lane<'_>], take: Take<'_, C::Output>) -> ControlFlow<()> {
+    pub fn finish(&mut self, lanes: &[Lane<'_>], take: Take<'_>) -> ControlFlow<()> {
         let flow = self.end_all(lanes, take, Segment::finish);
         if self.counts() {
             self.tell_counts();
@@ -323,16 +324,16 @@ impl<'i, 'p: 'i, C: Consumer> Pipeline<'i, 'p, C> {
     fn end_all(
         &mut self,
         lanes: &[Lane<'_>],
-        take: Take<'_, C::Output>,
-        end: impl Fn(&mut Segment<'i, C>, For<'_, C>, &Lane<'_>) -> Part<C::Output>,
+        take: Take<'_>,
+        end: impl Fn(&mut Segment<'i>, For<'_>, &Lane<'_>) -> Part,
     ) -> ControlFlow<()> {
         let mut flow = ControlFlow::Continue(());
         for (index, lane) in lanes.iter().enumerate() {
             if let Some(warm) = &mut self.warm[index] {
                 let part = end(warm, self.to, lane);
-                let len = self.to.consumer.len(&part.output);
+                let len = self.to.consumer.len(&*part.output);
                 if len > 0 && flow.is_continue() {
-                    flow = take(&part.output, 0..len);
+                    flow = take(&*part.output, 0..len);
                 }
                 self.add(index, part);
             }
@@ -355,21 +356,21 @@ impl<'i, 'p: 'i, C: Consumer> Pipeline<'i, 'p, C> {
             all.push((index, warm.stream.counts()));
         }
         for (index, counts) in all {
-            let mut part = Part::default();
+            let mut part = Part::new(self.to.consumer.output());
             for ((block, _), count) in &counts.blocks {
                 part.tally.blocks += count;
                 part.tally.instructions += u64::from(block.count) * count;
             }
-            self.to.consumer.counted(&mut part.output, counts);
+            self.to.consumer.counted(&mut *part.output, counts);
             self.add(index, part);
         }
     }
 
     /// Adds a part of a lane to the result.
-    fn add(&mut self, lane: usize, part: Part<C::Output>) {
+    fn add(&mut self, lane: usize, part: Part) {
         self.tally += &part.tally;
         self.by_lane[lane] += &part.tally;
-        self.to.consumer.merge(&mut self.output, part.output);
+        self.to.consumer.merge(&mut *self.output, part.output);
     }
 
     /// Returns the lanes whose trace the program does not explain, with their tallies.
@@ -387,7 +388,7 @@ impl<'i, 'p: 'i, C: Consumer> Pipeline<'i, 'p, C> {
     }
 
     /// Returns where the lane's cold segments begin.
-    fn split(&self, lane: &Lane<'_>, warm: Option<&Segment<'i, C>>) -> Vec<usize> {
+    fn split(&self, lane: &Lane<'_>, warm: Option<&Segment<'i>>) -> Vec<usize> {
         let Some(warm) = warm.filter(|_| self.jobs > 1 && lane.cuts.is_empty()) else {
             return Vec::new();
         };
@@ -397,9 +398,9 @@ impl<'i, 'p: 'i, C: Consumer> Pipeline<'i, 'p, C> {
 
     fn run<'a>(
         &self,
-        Task { lane, job, warm }: Task<'a, 'i, C>,
+        Task { lane, job, warm }: Task<'a, 'i>,
         knows: &[Option<Known>],
-    ) -> (usize, Done<'a, 'i, C>) {
+    ) -> (usize, Done<'a, 'i>) {
         let (mut segment, overflow) = match (warm, &knows[lane]) {
             (None, Some(knows)) => (self.cold(lane, &job, knows), Overflow::Drop),
             (warm, _) => (*warm.expect("a lane without a decoder has no tasks"), self.keep()),
@@ -409,24 +410,24 @@ impl<'i, 'p: 'i, C: Consumer> Pipeline<'i, 'p, C> {
         let others = others.map(|(_, tables)| tables.load(Ordering::Relaxed)).sum();
         segment.quota.memory = self.limits.memory.saturating_sub(others);
         let ran = segment.run(self.to, &job, overflow);
-        self.tables[lane].store(segment.tables(self.to.consumer), Ordering::Relaxed);
+        self.tables[lane].store(segment.tables(), Ordering::Relaxed);
         (lane, (job, segment, ran))
     }
 
     /// Keeps all output of a lane until that of the others is there, too.
-    fn keep<'o>(&self) -> Overflow<'o, C::Output> {
+    fn keep<'o>(&self) -> Overflow<'o> {
         Overflow::Keep(self.limits.memory / self.warm.len().max(1))
     }
 
     /// Makes a segment that begins in the middle.
-    fn cold(&self, index: usize, job: &Job<'_>, knows: &Known) -> Segment<'i, C> {
+    fn cold(&self, index: usize, job: &Job<'_>, knows: &Known) -> Segment<'i> {
         let position = job.lane.start + job.from as u64;
         let spare = self.spare[index].lock().ok().and_then(|mut spare| spare.pop());
         let (plug, source) = self.sources[index];
         let new = || plug.stream(source, self.options, self.to.image, position).ok();
         let mut stream = spare.or_else(new).expect("its lane's first segment has one");
         stream.restart(knows, position, job.lane.moment);
-        Segment::new(stream, self.limits)
+        Segment::new(stream, self.to, self.limits)
     }
 
     /// Joins the parts of a lane's segments. Returns the segment that continues in the next window. With `ordered`, output is
@@ -435,15 +436,15 @@ impl<'i, 'p: 'i, C: Consumer> Pipeline<'i, 'p, C> {
         &self,
         index: usize,
         knows: &Known,
-        first: Done<'a, 'i, C>,
-        rest: Vec<Done<'a, 'i, C>>,
-        parts: &mut Vec<Part<C::Output>>,
-        mut ordered: Option<&mut Ordered<'_, '_, C>>,
-    ) -> Segment<'i, C> {
+        first: Done<'a, 'i>,
+        rest: Vec<Done<'a, 'i>>,
+        parts: &mut Vec<Part>,
+        mut ordered: Option<&mut Ordered<'_, '_>>,
+    ) -> Segment<'i> {
         let (_, mut now, ran) = first;
         let mut over = ran.handed.over;
         now.stream.judge(Verdict::Right);
-        let mut push = |mut part: Part<C::Output>, ordered: &mut Option<&mut Ordered<'_, '_, C>>| {
+        let mut push = |mut part: Part, ordered: &mut Option<&mut Ordered<'_, '_>>| {
             if let Some(ordered) = ordered {
                 ordered.part(&mut part);
             }
@@ -496,15 +497,15 @@ impl<'i, 'p: 'i, C: Consumer> Pipeline<'i, 'p, C> {
 }
 
 /// Passes output on in order, until a `Break`.
-struct Ordered<'o, 't, C: Consumer> {
-    consumer: &'o C,
-    take: Take<'t, C::Output>,
+struct Ordered<'o, 't> {
+    consumer: &'o dyn AnyConsumer,
+    take: Take<'t>,
     flow: ControlFlow<()>,
 }
 
-impl<C: Consumer> Ordered<'_, '_, C> {
+impl Ordered<'_, '_> {
     /// Returns whether more is wanted.
-    fn output(&mut self, output: &C::Output) -> bool {
+    fn output(&mut self, output: &AnyOutput) -> bool {
         let len = self.consumer.len(output);
         if self.flow.is_continue() && len > 0 {
             self.flow = (self.take)(output, 0..len);
@@ -513,18 +514,18 @@ impl<C: Consumer> Ordered<'_, '_, C> {
     }
 
     /// Passes the output of a part on.
-    fn part(&mut self, part: &mut Part<C::Output>) {
-        self.output(&part.output);
-        part.taken += self.consumer.size(&part.output);
+    fn part(&mut self, part: &mut Part) {
+        self.output(&*part.output);
+        part.taken += self.consumer.size(&*part.output);
         part.marks = Vec::new();
-        if self.consumer.len(&part.output) > 0 {
-            self.consumer.clear(&mut part.output);
+        if self.consumer.len(&*part.output) > 0 {
+            self.consumer.clear(&mut *part.output);
         }
     }
 }
 
 /// Passes the lanes' outputs to `take` in the order in which their packets end in the file.
-fn merge<O>(lanes: &[Vec<Part<O>>], take: Take<'_, O>) -> ControlFlow<()> {
+fn merge(lanes: &[Vec<Part>], take: Take<'_>) -> ControlFlow<()> {
     let mut pieces = lanes.iter().map(|parts| pieces(parts).peekable()).collect::<Vec<_>>();
     pieces.retain_mut(|pieces| pieces.peek().is_some());
     while pieces.len() > 1 {
@@ -542,13 +543,13 @@ fn merge<O>(lanes: &[Vec<Part<O>>], take: Take<'_, O>) -> ControlFlow<()> {
 }
 
 /// Returns the file offset at which the next piece's packet ends.
-fn key<'a, O: 'a>(pieces: &mut Peekable<impl Iterator<Item = (u64, &'a O, Range<usize>)>>) -> u64 {
+fn key<'a>(pieces: &mut Peekable<impl Iterator<Item = (u64, &'a AnyOutput, Range<usize>)>>) -> u64 {
     pieces.peek().map_or(u64::MAX, |&(key, ..)| key)
 }
 
-fn pieces<O>(parts: &[Part<O>]) -> impl Iterator<Item = (u64, &O, Range<usize>)> {
+fn pieces(parts: &[Part]) -> impl Iterator<Item = (u64, &AnyOutput, Range<usize>)> {
     parts.iter().flat_map(|part| {
         let starts = std::iter::once(0).chain(part.marks.iter().map(|&(_, end)| end));
-        starts.zip(&part.marks).map(|(start, &(key, end))| (key, &part.output, start..end))
+        starts.zip(&part.marks).map(|(start, &(key, end))| (key, &*part.output, start..end))
     })
 }

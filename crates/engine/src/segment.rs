@@ -2,58 +2,47 @@
 
 use tracewright_image::Image;
 
-use crate::consumer::{Blocks, Consumer};
-use crate::delivery::{Delivery, Overflow, Part, Remembered};
+use crate::consumer::Blocks;
+use crate::delivery::{Deliver, Overflow, Part, Remembered, Setting};
+use crate::erased::{AnyConsumer, Receiver};
 use crate::lane::Lane;
 use crate::limits::{Limit, Limits, Quota, Range};
 use crate::stream::{Handed, Job, Stream, Wanted};
 
 /// A stream, and its state for a consumer.
-pub struct Segment<'i, C: Consumer> {
+pub struct Segment<'i> {
     pub stream: Box<dyn Stream<'i> + 'i>,
-    state: C::State,
+    receiver: Box<dyn Receiver + 'i>,
     remembered: Remembered,
     pub quota: Quota,
 }
 
 /// A consumer, and what to decode for it.
-pub struct For<'a, C> {
-    pub consumer: &'a C,
+#[derive(Clone, Copy)]
+pub struct For<'a> {
+    pub consumer: &'a dyn AnyConsumer,
     pub image: &'a Image,
     pub range: Range,
     pub blocks: Blocks,
 }
 
-impl<C> Clone for For<'_, C> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<C> Copy for For<'_, C> {}
-
 /// Result of running a segment.
-pub struct Ran<O> {
-    pub part: Part<O>,
+pub struct Ran {
+    pub part: Part,
     pub handed: Handed,
 }
 
-impl<'i, C: Consumer> Segment<'i, C> {
-    pub fn new(stream: Box<dyn Stream<'i> + 'i>, limits: Limits) -> Self {
-        let (state, remembered) = (C::State::default(), Remembered::default());
-        Self { stream, state, remembered, quota: Quota::new(limits) }
+impl<'i> Segment<'i> {
+    pub fn new(stream: Box<dyn Stream<'i> + 'i>, to: For<'i>, limits: Limits) -> Self {
+        let remembered = Remembered::default();
+        Self { stream, receiver: to.consumer.receiver(), remembered, quota: Quota::new(limits) }
     }
 
     /// Decodes the bytes of a job.
-    pub fn run(
-        &mut self,
-        to: For<'_, C>,
-        job: &Job<'_>,
-        overflow: Overflow<'_, C::Output>,
-    ) -> Ran<C::Output> {
-        let mut part = Part::default();
-        let mut handed = self.with(to, job.lane, &mut part, overflow, |stream, wanted, delivery| {
-            stream.run(job, wanted, &mut |items| delivery.take(items))
+    pub fn run(&mut self, to: For<'_>, job: &Job<'_>, overflow: Overflow<'_>) -> Ran {
+        let mut handed = Handed::default();
+        let part = self.with(to, job.lane, overflow, |stream, wanted, delivery| {
+            handed = stream.run(job, wanted, &mut |items| delivery.take(items));
         });
         // A part whose output is incomplete does not count.
         if self.quota.reached == Some(Limit::Output) {
@@ -64,10 +53,8 @@ impl<'i, C: Consumer> Segment<'i, C> {
     }
 
     /// Ends a part of the stream: what follows does not continue it.
-    pub fn interrupt(&mut self, to: For<'_, C>, lane: &Lane<'_>) -> Part<C::Output> {
-        let mut part = Part::default();
-        let overflow = Overflow::Keep(usize::MAX);
-        self.with(to, lane, &mut part, overflow, |stream, wanted, delivery| {
+    pub fn interrupt(&mut self, to: For<'_>, lane: &Lane<'_>) -> Part {
+        let part = self.with(to, lane, Overflow::Keep(usize::MAX), |stream, wanted, delivery| {
             stream.interrupt(lane, wanted, &mut |items| delivery.take(items));
         });
         self.quota.spend(&part.tally);
@@ -75,54 +62,44 @@ impl<'i, C: Consumer> Segment<'i, C> {
     }
 
     /// Ends the stream.
-    pub fn finish(&mut self, to: For<'_, C>, lane: &Lane<'_>) -> Part<C::Output> {
-        let mut part = Part::default();
-        let overflow = Overflow::Keep(usize::MAX);
+    pub fn finish(&mut self, to: For<'_>, lane: &Lane<'_>) -> Part {
         let is_limited = self.quota.reached.is_some();
-        self.with(to, lane, &mut part, overflow, |stream, wanted, delivery| {
+        self.with(to, lane, Overflow::Keep(usize::MAX), |stream, wanted, delivery| {
             let overflowed = stream.overflowed();
             let ended = stream.finish(lane, wanted, &mut |items| delivery.take(items));
             // After a limit, reading may have stopped inside a packet.
-            let cut = ended.cut.filter(|_| !is_limited);
-            delivery.part.tally.cut = cut.map(|(position, len)| (delivery.place(position).offset, len));
-            delivery.end(ended.last, overflowed);
-        });
-        part
+            delivery.end(&ended, is_limited, overflowed);
+        })
     }
 
     /// Returns the bytes of tables that grow with the trace.
-    pub fn tables(&self, consumer: &C) -> usize {
-        consumer.memory(&self.state)
+    pub fn tables(&self) -> usize {
+        self.receiver.memory()
     }
 
-    /// Runs `f` with the stream and a delivery to the consumer.
-    fn with<'v, R>(
+    /// Runs `f` with the stream and a delivery to the consumer. Returns the delivered part.
+    fn with(
         &mut self,
-        to: For<'_, C>,
+        to: For<'_>,
         lane: &Lane<'_>,
-        part: &mut Part<C::Output>,
-        overflow: Overflow<'v, C::Output>,
-        f: impl FnOnce(&mut (dyn Stream<'i> + 'i), Wanted, &mut Delivery<'_, 'v, C>) -> R,
-    ) -> R {
-        let Self { stream, state, remembered, quota } = self;
-        let For { consumer, image, range, blocks } = to;
-        let is_stopped = quota.reached.is_some();
-        let mut delivery = Delivery {
-            part,
-            consumer,
-            state,
+        overflow: Overflow<'_>,
+        mut f: impl FnMut(&mut (dyn Stream<'i> + 'i), Wanted, &mut dyn Deliver),
+    ) -> Part {
+        let Self { stream, receiver, remembered, quota } = self;
+        let wanted = Wanted { blocks: to.blocks, range: to.range, is_stopped: quota.reached.is_some() };
+        let setting = Setting {
             source: &lane.source,
-            image,
+            image: to.image,
             places: &lane.places,
             cursor: 0,
             space: stream.space(),
             moment: lane.moment,
-            range,
+            range: to.range,
             most: quota.instructions,
             quota,
             remembered,
             overflow,
         };
-        f(&mut **stream, Wanted { blocks, range, is_stopped }, &mut delivery)
+        receiver.with(setting, &mut |delivery| f(&mut **stream, wanted, delivery))
     }
 }
