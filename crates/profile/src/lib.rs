@@ -79,4 +79,4 @@ pub use program::Program;
 pub use stalls::{Account, Longest, Meter, Stalls};
 pub use timeline::{Cell, Timeline};
 pub use walk::inlined_into;
-pub use window::{Gate, Window};
+pub use window::{Gate, Timed, TimedGate, Window};

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use tracewright_core::{Element, Stamp};
 
-use crate::clock::{Kind, Told};
+use crate::clock::{Clock, End, Kind, Told};
 
 /// Requested time: retirement in these cycles, and execution at these timestamps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -142,6 +142,61 @@ impl Gate {
     /// Returns the number of instructions whose time is not known.
     pub fn unknown(&self) -> u64 {
         self.unknown
+    }
+}
+
+/// A gate with the clock that it goes by.
+#[derive(Debug)]
+pub struct TimedGate<'c> {
+    clock: Option<Clock<'c>>,
+    gate: Gate,
+}
+
+/// An element's time.
+#[derive(Debug)]
+pub struct Timed<'t> {
+    /// What the clock, if any, says about the element.
+    pub told: Option<Told<'t>>,
+    /// Instructions of the element that are inside, if it is a block.
+    pub inside: Range<u32>,
+    /// The gate after the element.
+    pub gate: &'t Gate,
+}
+
+impl<'c> TimedGate<'c> {
+    /// Creates a gate with a source's clock. Without a clock, instructions are counted.
+    pub fn new(window: &Window, clock: Option<Clock<'c>>) -> Self {
+        Self { gate: Gate::new(window, clock.as_ref().map(Clock::kind)), clock }
+    }
+
+    /// Takes the next element.
+    #[inline]
+    pub fn take(&mut self, element: &Element) -> Timed<'_> {
+        let told = self.clock.as_mut().map(|clock| clock.take(element));
+        let inside = self.gate.take(element, told.as_ref());
+        Timed { told, inside, gate: &self.gate }
+    }
+
+    /// Takes an element that is not wanted: time advances, nothing is counted, and no instruction is inside.
+    pub fn pass(&mut self, element: &Element) -> Timed<'_> {
+        let told = self.clock.as_mut().map(|clock| clock.take(element));
+        self.gate.pass(element, told.as_ref());
+        Timed { told, inside: 0..0, gate: &self.gate }
+    }
+
+    /// Returns the kind of clock, if there is one.
+    pub fn kind(&self) -> Option<Kind> {
+        self.gate.kind
+    }
+
+    /// Returns the gate itself.
+    pub fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    /// Ends the trace, and returns how the clock, if any, ended.
+    pub fn end(&mut self) -> Option<End> {
+        self.clock.as_mut().map(Clock::end)
     }
 }
 

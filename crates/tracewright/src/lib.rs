@@ -59,6 +59,7 @@
 //! protocols, `tracewright-etm` and `tracewright-etrace` are protocols without files or threads, `tracewright-profile` analyses
 //! blocks from anywhere.
 
+mod ahead;
 #[cfg(feature = "capture")]
 pub mod check;
 mod clocks;

@@ -1,22 +1,21 @@
 //! Iterators over a decoded trace. A thread decodes ahead; it stops when the iterator is dropped.
 
-use std::ops::ControlFlow;
+use std::ops::Range;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, sync_channel};
-use std::thread::{self, JoinHandle};
 use std::vec;
 
 use tracewright_core::{Block, Class, Element, Isa, MemorySpace};
 use tracewright_engine::{At, Consumer, Found, Line, Visitor};
 use tracewright_flow::{self as flow, InBlock};
 
+use crate::ahead::{Ahead, Batches};
 use crate::disassembly;
 use crate::error::Error;
 use crate::outcome::Outcome;
 use crate::trace::{Opened, Trace};
 
-/// Most batches that wait to be taken: bounds memory.
-const WAITING: usize = 4;
+/// Packets of a batch, and the most batches that wait to be taken.
+const BATCHES: (usize, usize) = (1024, 4);
 
 /// Something decoded from a trace, and where it was.
 #[derive(Clone, Copy, Debug)]
@@ -58,51 +57,8 @@ impl Consumer for Lister {
     }
 }
 
-/// Items that another thread reads ahead.
-#[derive(Debug)]
-struct Ahead<T> {
-    batches: Option<Receiver<Vec<T>>>,
-    batch: vec::IntoIter<T>,
-    thread: Option<JoinHandle<Result<Outcome<()>, Error>>>,
-}
-
-impl<T: Send + 'static> Ahead<T> {
-    /// Runs `read` on a thread. `read` passes batches to its second argument, which returns whether more are wanted.
-    fn new(
-        trace: &Trace,
-        read: impl FnOnce(Trace, &mut (dyn FnMut(Vec<T>) -> ControlFlow<()> + Send)) -> Result<Outcome<()>, Error>
-        + Send
-        + 'static,
-    ) -> Self {
-        let (to, batches) = sync_channel(WAITING);
-        let trace = trace.clone();
-        let mut send = move |batch| match to.send(batch) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(_) => ControlFlow::Break(()),
-        };
-        let thread = Some(thread::spawn(move || read(trace, &mut send)));
-        Self { batches: Some(batches), batch: Vec::new().into_iter(), thread }
-    }
-
-    fn next(&mut self) -> Option<T> {
-        loop {
-            if let Some(next) = self.batch.next() {
-                return Some(next);
-            }
-            self.batch = self.batches.as_ref()?.recv().ok()?.into_iter();
-        }
-    }
-
-    fn finish(mut self) -> Result<Outcome<()>, Error> {
-        // Sending fails from here on, so decoding stops.
-        self.batches = None;
-        match self.thread.take().map(JoinHandle::join) {
-            Some(Ok(outcome)) => outcome,
-            Some(Err(panic)) => std::panic::resume_unwind(panic),
-            None => Ok(Outcome::default()),
-        }
-    }
-}
+/// Items of a trace that another thread reads ahead.
+type Pulled<T> = Ahead<T, Result<Outcome<()>, Error>>;
 
 /// A packet of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,53 +77,37 @@ pub struct Packet {
 
 /// The packets of a trace, in the order in which they end in the file.
 #[derive(Debug)]
-pub struct Packets(Ahead<Packet>);
-
-/// Packets of a batch.
-const BATCH: usize = 1024;
+pub struct Packets(Pulled<Packet>);
 
 /// Gathers packets in batches.
-struct Gather<'s> {
-    batch: Vec<Packet>,
+struct Gather {
+    batches: Batches<Packet>,
     line: Line,
-    send: &'s mut (dyn FnMut(Vec<Packet>) -> ControlFlow<()> + Send),
-    is_done: bool,
 }
 
-impl Gather<'_> {
-    fn send(&mut self) {
-        self.is_done |= (self.send)(std::mem::take(&mut self.batch)).is_break();
-    }
-}
-
-impl Visitor for Gather<'_> {
+impl Visitor for Gather {
     fn packet(&mut self, found: &Found<'_>) {
         self.line.clear();
         found.packet.words(&mut self.line);
-        self.batch.push(Packet {
+        self.batches.push(Packet {
             id: found.source.map(|source| source.id),
             offset: found.place.offset,
             bytes: found.bytes.to_vec(),
             kind: found.kind.name,
             text: String::from_utf8_lossy(self.line.bytes()).into_owned(),
         });
-        if self.batch.len() == BATCH {
-            self.send();
-        }
     }
 
     fn is_done(&self) -> bool {
-        self.is_done
+        self.batches.is_done()
     }
 }
 
 impl Packets {
     pub(crate) fn new(trace: &Trace) -> Self {
-        Self(Ahead::new(trace, |trace, send| {
-            let mut gather = Gather { batch: Vec::new(), line: Line::default(), send, is_done: false };
-            let outcome = trace.read_packets(&mut gather);
-            gather.send();
-            outcome
+        let trace = trace.clone();
+        Self(Ahead::new(BATCHES, move |batches| {
+            trace.read_packets(&mut Gather { batches, line: Line::default() })
         }))
     }
 
@@ -190,12 +130,13 @@ impl Iterator for Packets {
 
 /// All elements of a trace, in the order of the file.
 #[derive(Debug)]
-pub struct Elements(Ahead<Traced<Element>>);
+pub struct Elements(Pulled<Traced<Element>>);
 
 impl Elements {
     pub(crate) fn new(trace: &Trace) -> Self {
-        Self(Ahead::new(trace, |trace, send| {
-            let take = |list: &Vec<_>, range: std::ops::Range<usize>| send(list[range].to_vec());
+        let trace = trace.clone();
+        Self(Ahead::new(BATCHES, move |mut batches| {
+            let take = |list: &Vec<_>, range: Range<usize>| batches.send(list[range].to_vec());
             Ok(trace.decode_in_order(&Lister, take)?.map(|_| ()))
         }))
     }

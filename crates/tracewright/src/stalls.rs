@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use tracewright_core::{Block, Element};
 use tracewright_engine::{At, Consumer, Source};
 use tracewright_flow::cut;
-use tracewright_profile::{Clock, Gate, Stalls, Told, Window};
+use tracewright_profile::{Stalls, Timed, TimedGate, Told, Window};
 
 use crate::clocks::{ClockEnd, Clocks};
 use crate::names;
@@ -20,7 +20,7 @@ pub struct StallMeter<'a> {
 }
 
 /// The stalls of a source.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct SourceStalls {
     /// Number of the source in the capture.
     pub index: usize,
@@ -34,21 +34,13 @@ pub struct SourceStalls {
 
 /// A source that is being measured.
 #[derive(Debug, Default)]
-pub struct StallState<'a>(State<'a>);
-
-#[derive(Debug, Default)]
-enum State<'a> {
-    #[default]
-    New,
-    On(Box<Timed<'a>>),
-    Off,
-}
+pub struct StallState<'a>(Option<Box<Measured<'a>>>);
 
 #[derive(Debug)]
-struct Timed<'a> {
-    clock: Clock<'a>,
-    gate: Gate,
-    stalls: Stalls,
+struct Measured<'a> {
+    gate: TimedGate<'a>,
+    /// Stalls; `None` if the source has no clock.
+    stalls: Option<Stalls>,
     functions: Functions,
 }
 
@@ -60,22 +52,10 @@ struct Functions {
 }
 
 impl<'a> StallMeter<'a> {
-    /// Returns the measurement of a source, if it has a clock.
-    fn timed<'s>(
-        &self,
-        StallState(state): &'s mut StallState<'a>,
-        source: usize,
-    ) -> Option<&'s mut Timed<'a>> {
-        if let State::New = state {
-            *state = self.clocks.clock(source).map_or(State::Off, |clock| {
-                let (gate, stalls) = (Gate::new(self.window, Some(clock.kind())), Stalls::new(clock.kind()));
-                State::On(Box::new(Timed { clock, gate, stalls, functions: Functions::default() }))
-            });
-        }
-        match state {
-            State::On(timed) => Some(timed),
-            State::New | State::Off => None,
-        }
+    fn source(&self, index: usize) -> Box<Measured<'a>> {
+        let gate = TimedGate::new(self.window, self.clocks.clock(index));
+        let stalls = gate.kind().map(Stalls::new);
+        Box::new(Measured { gate, stalls, functions: Functions::default() })
     }
 }
 
@@ -84,10 +64,11 @@ impl<'a> Consumer for StallMeter<'a> {
     type Output = Vec<SourceStalls>;
 
     fn element(&self, state: &mut StallState<'a>, _: &mut Vec<SourceStalls>, at: &At<'_>, element: &Element) {
-        let Some(timed) = self.timed(state, at.source.index) else { return };
-        let Timed { clock, gate, stalls, functions } = timed;
-        let told = clock.take(element);
-        let inside = gate.take(element, Some(&told));
+        let Measured { gate, stalls, functions } =
+            &mut **state.0.get_or_insert_with(|| self.source(at.source.index));
+        let (Some(stalls), Timed { told: Some(told), inside, .. }) = (stalls, gate.take(element)) else {
+            return;
+        };
         match (told, element) {
             (Told::Block(stamps), Element::Block(block)) => {
                 let Some(part) = cut(at.image, at.space, block, &inside) else {
@@ -104,20 +85,17 @@ impl<'a> Consumer for StallMeter<'a> {
     }
 
     fn passed(&self, state: &mut StallState<'a>, source: &Source<'_>, element: &Element) {
-        let Some(Timed { clock, gate, stalls, .. }) = self.timed(state, source.index) else { return };
-        let told = clock.take(element);
-        gate.pass(element, Some(&told));
-        match told {
-            Told::Block(stamps) => stalls.passed(stamps),
-            told => stalls.told(told),
+        let Measured { gate, stalls, .. } = &mut **state.0.get_or_insert_with(|| self.source(source.index));
+        match (stalls, gate.pass(element).told) {
+            (Some(stalls), Some(Told::Block(stamps))) => stalls.passed(stamps),
+            (Some(stalls), Some(told)) => stalls.told(told),
+            _ => {}
         }
     }
 
     fn memory(&self, state: &StallState<'a>) -> usize {
-        match &state.0 {
-            State::On(timed) => timed.stalls.costs.memory(),
-            State::New | State::Off => 0,
-        }
+        let stalls = state.0.as_ref().and_then(|of| of.stalls.as_ref());
+        stalls.map_or(0, |stalls| stalls.costs.memory())
     }
 
     /// Cycles are counted from the beginning.
@@ -130,17 +108,16 @@ impl<'a> Consumer for StallMeter<'a> {
     }
 
     fn end(&self, state: &mut StallState<'a>, done: &mut Vec<SourceStalls>, at: &At<'_>, _overflowed: bool) {
-        let index = at.source.index;
-        let of = match std::mem::take(&mut state.0) {
-            State::On(timed) => {
-                let Timed { mut clock, mut stalls, functions, .. } = *timed;
-                let end = clock.end();
+        let mut of = SourceStalls { index: at.source.index, ..SourceStalls::default() };
+        if let Some(mut measured) = state.0.take() {
+            let end = measured.gate.end();
+            of.stalls = measured.stalls;
+            of.functions = measured.functions.names;
+            if let (Some(stalls), Some(end)) = (&mut of.stalls, end) {
                 stalls.finish(end.cycle);
-                let end = Some(ClockEnd { id: at.source.id, end });
-                SourceStalls { index, stalls: Some(stalls), functions: functions.names, end }
             }
-            State::New | State::Off => SourceStalls { index, stalls: None, functions: Vec::new(), end: None },
-        };
+            of.end = end.map(|end| ClockEnd { id: at.source.id, end });
+        }
         done.push(of);
     }
 

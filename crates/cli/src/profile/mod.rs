@@ -296,13 +296,12 @@ fn in_order(
     // What is wrong was counted when it was decoded first.
     let within = Within { trace: &decoded.trace, again: true };
     // With a time that is asked for, the clock was read before.
-    let report = |sources: &Vec<_>| {
+    let report = |followed: &Followed| {
         if window.is_all() {
-            report_ends(Follower::ends(sources));
+            report_ends(followed.ends.iter().copied());
         }
     };
-    let (sources, _, _) = within.decode(&ordered, report)?;
-    Ok(ordered.finish(sources, decoded.trace.image()))
+    Ok(within.decode(&ordered, report)?.0)
 }
 
 /// Stacks: all that are in them run in the places that are asked for, but who called them need not be there.

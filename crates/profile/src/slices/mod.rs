@@ -14,21 +14,19 @@ use tracewright_core::{Element, MemorySpace, Stamp};
 use crate::calls::{How, Thread, Tracker, Watch};
 use crate::clock::{Clock, End, Kind, Told};
 use crate::functions::Within;
-use crate::window::{Gate, Window};
+use crate::window::{Gate, Timed, TimedGate, Window};
 use track::Tracks;
 pub use track::{Limits, Shown, Slices};
 
 /// Makes slices of elements.
 #[derive(Debug)]
 pub struct Slicer<'c> {
-    /// Clock. Without one, instructions are counted.
-    clock: Option<Clock<'c>>,
+    /// Selects the instructions in the requested time.
+    gate: TimedGate<'c>,
     tracker: Tracker,
     tracks: Tracks,
     time: Time,
     noted: Vec<Change>,
-    /// Selects the instructions in the requested time.
-    gate: Gate,
     /// Set if the last element was passed over.
     is_passing: bool,
 }
@@ -89,10 +87,9 @@ impl<'c> Slicer<'c> {
         let mut tracks = Tracks::new(limits, starts && !is_shut);
         tracks.is_shut = is_shut;
         Self {
-            gate: Gate::new(&window, clock.as_ref().map(Clock::kind)),
+            gate: TimedGate::new(&window, clock),
             is_passing: false,
             tracks,
-            clock,
             tracker: Tracker::default(),
             time,
             noted: Vec::new(),
@@ -108,19 +105,16 @@ impl<'c> Slicer<'c> {
         out: &mut impl Slices,
     ) {
         self.tracker.take(element, space, find, &mut self.noted);
-        let Self { clock, tracks, time, noted, gate, is_passing, .. } = self;
+        let Self { tracks, time, noted, gate, is_passing, .. } = self;
         if std::mem::take(is_passing) && time.last.is_some() {
             tracks.resume(time.now(), out);
         }
-        let kind = clock.as_ref().map(Clock::kind);
-        let told = match clock {
-            Some(clock) => clock.take(element),
-            None => Told::Nothing,
-        };
+        let kind = gate.kind();
+        let Timed { told, inside, gate } = gate.take(element);
+        let told = told.unwrap_or(Told::Nothing);
         if let Told::Block(stamps) = told {
             time.resume(stamps.first(), tracks, out);
         }
-        let inside = gate.take(element, kind.map(|_| &told));
         if let Element::Timestamp { .. } = element {
             time.shut(!gate.is_time(), tracks, out);
         }
@@ -147,12 +141,11 @@ impl<'c> Slicer<'c> {
 
     /// Takes the next element without showing it: time advances, and slices end until the next [`take`](Self::take).
     pub fn pass(&mut self, element: &Element, out: &mut impl Slices) {
-        let Self { clock, tracks, time, gate, is_passing, .. } = self;
-        let Some(clock) = clock else {
+        let Self { tracks, time, gate, is_passing, .. } = self;
+        let Some(kind) = gate.kind() else {
             // Instructions that are not shown take no time. Timestamps still open and shut the window.
             if let Element::Timestamp { .. } = element {
-                gate.pass(element, None);
-                time.shut(!gate.is_time(), tracks, out);
+                time.shut(!gate.pass(element).gate.is_time(), tracks, out);
             }
             return;
         };
@@ -160,13 +153,11 @@ impl<'c> Slicer<'c> {
             time.give_up(tracks, out);
             tracks.suspend(time.now(), out);
         }
-        let kind = clock.kind();
-        let told = clock.take(element);
-        gate.pass(element, Some(&told));
+        let Timed { told, gate, .. } = gate.pass(element);
         if let Element::Timestamp { .. } = element {
             tracks.is_shut = !gate.is_time();
         }
-        let cycle = match told {
+        let cycle = match told.unwrap_or(Told::Nothing) {
             Told::Block(stamps) => stamps.iter().rev().find_map(|stamp| match stamp {
                 Stamp::Exact(cycle) => Some(*cycle),
                 _ => None,
@@ -191,14 +182,14 @@ impl<'c> Slicer<'c> {
 
     /// Returns the selection of instructions.
     pub fn gate(&self) -> &Gate {
-        &self.gate
+        self.gate.gate()
     }
 
     /// Ends all slices. Returns how the clock ended.
     pub fn finish(&mut self, out: &mut impl Slices) -> Option<End> {
         self.time.give_up(&mut self.tracks, out);
         self.tracks.suspend(self.time.now(), out);
-        self.clock.as_mut().map(Clock::end)
+        self.gate.end()
     }
 
     /// Returns all threads seen, by number.

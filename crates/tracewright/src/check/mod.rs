@@ -128,7 +128,7 @@ impl<'a> Checker<'a> {
         let data = log.kind() == Kind::Own;
         let knows = Knows { values, interrupts: !isa.is_arm(), context, data };
         let shared = Arc::clone(image);
-        let expected = Expected::new(knows, move |items| {
+        let expected = expected::read_ahead(knows, move |items| {
             log.read(xlen, &shared, items).1.map(|error| error.to_string())
         });
         Ok(Self::new(expected, traps, image, isa))
@@ -187,7 +187,7 @@ impl<'a> Checker<'a> {
             }
         };
         let equal = self.compare.equal;
-        let log_error = self.compare.into_log().error;
+        let log_error = expected::error(self.compare.into_log());
         Checked { equal, parted: self.parted, shown, is_arm: self.isa.is_arm(), log_error }
     }
 }

@@ -17,7 +17,7 @@ use tracewright_engine::Tally;
 use tracewright_profile::{Funnel, Profile, Program};
 
 pub use self::counted::{BlockCounter, in_binaries};
-pub use self::ordered::{FollowState, Followed, FollowedSource, Follower, Only};
+pub use self::ordered::{FollowState, Followed, Follower, Only};
 pub use self::report::Report;
 pub(crate) use self::report::counted_functions;
 pub use self::windowed::{Outside, WindowCounter, WindowState, Windowed};

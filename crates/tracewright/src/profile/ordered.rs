@@ -6,10 +6,9 @@ use std::ops::Range;
 use tracewright_core::{Block, Element};
 use tracewright_engine::{self as engine, At, Consumer};
 use tracewright_flow::cut;
-use tracewright_image::Image;
 use tracewright_profile::{
-    CallSums, CallTree, Clock, EventRow, Events, Functions, Gate, Graph, Losses, Meter, Paths, Place,
-    PlaceFilter, Program, Thread, Told, Tracker, Tree, TripCounts, Trips, Window,
+    CallSums, CallTree, EventRow, Events, Functions, Graph, Losses, Meter, Paths, Place, PlaceFilter,
+    Program, Thread, Timed, TimedGate, Told, Tracker, Tree, TripCounts, Trips, Window,
 };
 
 use crate::clocks::{ClockEnd, Clocks};
@@ -50,24 +49,24 @@ pub struct Followed {
     pub paths: Option<Paths>,
     /// Events, by number and by start of the block that each was attributed to.
     pub events: HashMap<(u8, Option<Place>), EventRow>,
+    /// How the sources' clocks ended.
+    pub ends: Vec<ClockEnd>,
 }
 
 /// A source that is being followed.
 #[derive(Debug, Default)]
-pub struct FollowState<'a>(Option<Box<FollowedSource<'a>>>);
+pub struct FollowState<'a>(Option<Box<Following<'a>>>);
 
-/// A source while it is followed, and afterwards.
 #[derive(Debug)]
-pub struct FollowedSource<'a> {
+struct Following<'a> {
     tracker: Tracker,
     functions: Functions,
     watch: (Tree, Trips<'a>),
-    timed: Option<(Clock<'a>, Meter)>,
-    gate: Gate,
+    gate: TimedGate<'a>,
+    /// Adds up cycles, if the source has a clock.
+    meter: Option<Meter>,
     paths: Option<Paths>,
     events: Events,
-    /// How its clock ended.
-    end: Option<ClockEnd>,
 }
 
 impl<'a> Follower<'a> {
@@ -90,66 +89,38 @@ impl<'a> Follower<'a> {
         if is_there { cut(at.image, at.space, block, inside) } else { None }
     }
 
-    /// Adds up what was found in all sources.
-    pub fn finish(&self, sources: Vec<FollowedSource<'a>>, image: &Image) -> Followed {
-        let mut done = Followed::default();
-        for source in sources {
-            let FollowedSource { tracker, functions, watch: (tree, trips), timed, paths, events, .. } =
-                source;
-            done.calls.has_cycles |= timed.is_some();
-            let threads: Vec<_> = tracker.threads().iter().map(name).collect();
-            done.calls.merge(&tree, &functions, &threads);
-            let losses = tracker.losses();
-            done.losses.gaps += losses.gaps;
-            done.losses.returns += losses.returns;
-            done.losses.too_deep += losses.too_deep;
-            if let Some(paths) = paths {
-                done.paths.get_or_insert_with(|| Paths::new(paths.width())).merge(&paths);
-            }
-            for (of, row) in events.rows() {
-                let place = of.block.map(|(block, space)| self.program.place(image, block.start, space));
-                done.events.entry((of.event, place)).or_default().merge(row);
-            }
-            let trips = trips.finish();
-            done.trips.resize_with(trips.len(), TripCounts::default);
-            done.trips.iter_mut().zip(&trips).for_each(|(all, trips)| all.merge(trips));
-        }
-        done
-    }
-
-    /// Returns how the clocks of sources ended.
-    pub fn ends(sources: &[FollowedSource<'a>]) -> impl Iterator<Item = ClockEnd> {
-        sources.iter().filter_map(|source| source.end)
-    }
-
-    fn source(&self, index: usize) -> Box<FollowedSource<'a>> {
-        let timed = self.clocks.clock(index).map(|clock| {
-            let meter = Meter::new(clock.kind());
-            (clock, meter)
-        });
-        Box::new(FollowedSource {
+    fn source(&self, index: usize) -> Box<Following<'a>> {
+        let gate = TimedGate::new(self.only.window, self.clocks.clock(index));
+        Box::new(Following {
             tracker: Tracker::default(),
             functions: Functions::default(),
             watch: (Tree::default(), Trips::new(self.graph)),
-            gate: Gate::new(self.only.window, self.clocks.kind(index)),
-            timed,
+            meter: gate.kind().map(Meter::new),
+            gate,
             paths: self.paths.map(Paths::new),
             events: Events::default(),
-            end: None,
         })
     }
 }
 
+/// Attributes the cycles of a block's instructions in `inside` to `node`, and those of its other instructions to nobody.
+fn measure(meter: &mut Meter, told: Told<'_>, inside: Range<u32>, node: u32, tree: &mut Tree) {
+    let mut add = |node, cycles| tree.add(node, CallSums { instructions: 0, cycles });
+    let Told::Block(stamps) = told else { return meter.told(told, add) };
+    let inside = inside.start as usize..inside.end as usize;
+    meter.block(NOBODY, &stamps[..inside.start], &mut add);
+    meter.block(node, &stamps[inside.clone()], &mut add);
+    meter.block(NOBODY, &stamps[inside.end..], &mut add);
+}
+
 impl<'a> Consumer for Follower<'a> {
     type State = FollowState<'a>;
-    type Output = Vec<FollowedSource<'a>>;
+    type Output = Followed;
 
-    fn element(&self, state: &mut FollowState<'a>, _: &mut Self::Output, at: &At<'_>, element: &Element) {
-        let FollowedSource { tracker, functions, watch, timed, gate, paths, events, .. } =
+    fn element(&self, state: &mut FollowState<'a>, _: &mut Followed, at: &At<'_>, element: &Element) {
+        let Following { tracker, functions, watch, gate, meter, paths, events } =
             &mut **state.0.get_or_insert_with(|| self.source(at.source.index));
-        let (clock, meter) = timed.as_mut().map(|(clock, meter)| (clock, meter)).unzip();
-        let told = clock.map(|clock| clock.take(element));
-        let inside = gate.take(element, told.as_ref());
+        let Timed { told, inside, gate } = gate.take(element);
         let part = match element {
             Element::Block(block) => self.part(at, block, &inside),
             _ => None,
@@ -166,17 +137,8 @@ impl<'a> Consumer for Follower<'a> {
             events.take(element, at.space, told.as_ref());
         }
         if let (Some(meter), Some(told)) = (meter, told) {
-            let mut add = |node, cycles| tree.add(node, CallSums { instructions: 0, cycles });
-            match told {
-                Told::Block(stamps) => {
-                    let inside =
-                        if part.is_some() { inside.start as usize..inside.end as usize } else { 0..0 };
-                    meter.block(NOBODY, &stamps[..inside.start], &mut add);
-                    meter.block(node, &stamps[inside.clone()], &mut add);
-                    meter.block(NOBODY, &stamps[inside.end..], &mut add);
-                }
-                told => meter.told(told, add),
-            }
+            let inside = if part.is_some() { inside.clone() } else { 0..0 };
+            measure(meter, told, inside, node, tree);
         }
         let is_left_out =
             matches!(element, Element::Block(block) if part.is_none() || inside.end < block.count);
@@ -190,16 +152,11 @@ impl<'a> Consumer for Follower<'a> {
         if !self.needs_all() {
             return;
         }
-        let FollowedSource { timed, gate, watch: (tree, _), .. } =
+        let Following { gate, meter, watch: (tree, _), .. } =
             &mut **state.0.get_or_insert_with(|| self.source(source.index));
-        let (clock, meter) = timed.as_mut().map(|(clock, meter)| (clock, meter)).unzip();
-        let told = clock.map(|clock| clock.take(element));
-        gate.pass(element, told.as_ref());
-        let (Some(meter), Some(told)) = (meter, told) else { return };
-        let add = |node, cycles| tree.add(node, CallSums { instructions: 0, cycles });
-        match told {
-            Told::Block(stamps) => meter.block(NOBODY, stamps, add),
-            told => meter.told(told, add),
+        let Timed { told, inside, .. } = gate.pass(element);
+        if let (Some(meter), Some(told)) = (meter, told) {
+            measure(meter, told, inside, NOBODY, tree);
         }
     }
 
@@ -212,14 +169,42 @@ impl<'a> Consumer for Follower<'a> {
         true
     }
 
-    fn end(&self, state: &mut FollowState<'a>, sources: &mut Self::Output, at: &At<'_>, _overflowed: bool) {
-        let Some(mut source) = std::mem::take(state).0 else { return };
-        source.end = source.timed.as_mut().map(|(clock, _)| ClockEnd { id: at.source.id, end: clock.end() });
-        sources.push(*source);
+    fn end(&self, state: &mut FollowState<'a>, done: &mut Followed, at: &At<'_>, _overflowed: bool) {
+        let Some(source) = state.0.take() else { return };
+        let Following { tracker, functions, watch: (tree, trips), mut gate, meter, paths, events } = *source;
+        let threads = tracker.threads().iter().map(name).collect();
+        let mut found = Followed {
+            calls: CallTree { tree, functions, threads, has_cycles: meter.is_some() },
+            losses: tracker.losses(),
+            trips: trips.finish(),
+            paths,
+            events: HashMap::new(),
+            ends: gate.end().map(|end| ClockEnd { id: at.source.id, end }).into_iter().collect(),
+        };
+        for (of, row) in events.rows() {
+            let place = of.block.map(|(block, space)| self.program.place(at.image, block.start, space));
+            found.events.entry((of.event, place)).or_default().merge(row);
+        }
+        self.merge(done, found);
     }
 
-    fn merge(&self, into: &mut Self::Output, later: Self::Output) {
-        into.extend(later);
+    fn merge(&self, into: &mut Followed, later: Followed) {
+        let Followed { calls, losses, trips, paths, events, ends } = later;
+        into.calls.has_cycles |= calls.has_cycles;
+        into.calls.merge(&calls.tree, &calls.functions, &calls.threads);
+        into.losses.gaps += losses.gaps;
+        into.losses.returns += losses.returns;
+        into.losses.too_deep += losses.too_deep;
+        into.trips.resize_with(trips.len().max(into.trips.len()), TripCounts::default);
+        into.trips.iter_mut().zip(&trips).for_each(|(all, trips)| all.merge(trips));
+        match (&mut into.paths, paths) {
+            (Some(into), Some(paths)) => into.merge(&paths),
+            (into, paths) => *into = into.take().or(paths),
+        }
+        for (of, row) in events {
+            into.events.entry(of).or_default().merge(&row);
+        }
+        into.ends.extend(ends);
     }
 }
 

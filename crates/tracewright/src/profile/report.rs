@@ -59,7 +59,7 @@ impl<'a> Report<'a> {
         places: Option<&'a PlaceFilter>,
     ) -> Self {
         let is_ordered = done.is_some();
-        let Followed { mut calls, losses, trips, paths, events } =
+        let Followed { mut calls, losses, trips, paths, events, .. } =
             done.unwrap_or_else(|| Followed { trips: counted(graph, profile), ..Followed::default() });
         let is_there = |place: Place| places.is_none_or(|places| places.has(place));
         let mut functions = counted_functions(profile, program, &mut calls.functions);

@@ -6,7 +6,7 @@ use tracewright_core::{Element, Ended, Flow, MemorySpace};
 use tracewright_engine::{At, Consumer, Source};
 use tracewright_flow::{self as flow, cut};
 use tracewright_image::Image;
-use tracewright_profile::{Clock, Gate, Profile, Program, Window};
+use tracewright_profile::{Gate, Profile, Program, TimedGate, Window};
 
 use super::{attribute, in_binaries};
 use crate::clocks::{ClockEnd, Clocks};
@@ -60,8 +60,7 @@ pub struct WindowState<'a>(Option<Box<Of<'a>>>);
 
 #[derive(Debug)]
 struct Of<'a> {
-    clock: Option<Clock<'a>>,
-    gate: Gate,
+    gate: TimedGate<'a>,
     inside: flow::BlockCounts,
     all: flow::BlockCounts,
     /// The indirect branch that was taken last, until the next block shows where it went.
@@ -72,8 +71,7 @@ impl<'a> WindowCounter<'a> {
     fn source(&self, index: usize) -> Box<Of<'a>> {
         let clock = self.window.cycles.as_ref().and_then(|_| self.clocks.clock(index));
         Box::new(Of {
-            gate: Gate::new(self.window, clock.as_ref().map(Clock::kind)),
-            clock,
+            gate: TimedGate::new(self.window, clock),
             inside: flow::BlockCounts::default(),
             all: flow::BlockCounts::default(),
             taken: None,
@@ -106,8 +104,7 @@ impl<'a> Consumer for WindowCounter<'a> {
 
     fn element(&self, state: &mut WindowState<'a>, _: &mut Windowed, at: &At<'_>, element: &Element) {
         let of = &mut **state.0.get_or_insert_with(|| self.source(at.source.index));
-        let told = of.clock.as_mut().map(|clock| clock.take(element));
-        let inside = of.gate.take(element, told.as_ref());
+        let inside = of.gate.take(element).inside;
         match element {
             Element::Block(block) => {
                 if let Some(from) = of.taken.take() {
@@ -134,8 +131,7 @@ impl<'a> Consumer for WindowCounter<'a> {
 
     fn passed(&self, state: &mut WindowState<'a>, source: &Source<'_>, element: &Element) {
         let of = &mut **state.0.get_or_insert_with(|| self.source(source.index));
-        let told = of.clock.as_mut().map(|clock| clock.take(element));
-        of.gate.pass(element, told.as_ref());
+        of.gate.pass(element);
         of.taken = None;
     }
 
@@ -154,10 +150,8 @@ impl<'a> Consumer for WindowCounter<'a> {
 
     fn end(&self, state: &mut WindowState<'a>, done: &mut Windowed, at: &At<'_>, _overflowed: bool) {
         let Some(mut of) = state.0.take() else { return };
-        if let Some(clock) = &mut of.clock {
-            done.ends.push(ClockEnd { id: at.source.id, end: clock.end() });
-        }
-        done.outside += Outside::from(&of.gate);
+        done.ends.extend(of.gate.end().map(|end| ClockEnd { id: at.source.id, end }));
+        done.outside += Outside::from(of.gate.gate());
         done.inside.merge(of.inside);
         done.all.merge(of.all);
     }
