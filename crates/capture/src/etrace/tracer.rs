@@ -160,16 +160,16 @@ impl<W: Write> Tracer<W> {
         let Self { encoder, data, out, .. } = self;
         let waited = encoder.encoder().port_stats().stall_cycles;
         step.tell(encoder, &mut |cycle, packet| out.packet(cycle.saturating_add(waited), packet, data));
-        let (packets, bits) = (self.out.packets - packets, 8 * (self.bytes() - bytes));
+        let made = (self.out.packets - packets, 8 * (self.bytes() - bytes));
         if let Some(port) = &mut self.port {
-            port.after(without_waiting, self.encoder.encoder_mut(), packets, bits);
+            port.after(without_waiting, self.encoder.encoder_mut(), made);
         }
     }
 
     /// Returns the losses at the port so far.
     #[cfg(test)]
     pub fn gaps(&self) -> Option<crate::port::Gaps> {
-        self.port.as_ref().map(|port| port.gaps)
+        self.port.as_ref().map(|port| port.counts.gaps)
     }
 
     /// Returns whether data is traced.
