@@ -184,10 +184,7 @@ impl<W: Write> Tracer<W> {
 
     /// Fails if trace could not be written, so that the rest would be lost.
     pub fn check(&self) -> Result<(), &io::Error> {
-        match &self.out.to.failed {
-            Ok(()) => Ok(()),
-            Err(error) => Err(error),
-        }
+        self.out.to.to.failed.as_ref().copied()
     }
 
     /// Passes to the delta trace what E-Trace emitted for the entry before the last.
@@ -309,11 +306,9 @@ impl<W: Write> Out<W> {
     /// Ends a message: keeps its error, and writes the gathered bytes if there are enough.
     #[inline]
     fn check(&mut self, written: Result<(), NoPayload>) {
-        if let Err(NoPayload(why)) = written
-            && self.to.failed.is_ok()
-        {
+        if let Err(NoPayload(why)) = written {
             let message = format!("a packet cannot be written with these parameters: {why}");
-            self.to.failed = Err(io::Error::other(message));
+            self.to.to.write(|_| Err(io::Error::other(message)));
         }
         self.to.check();
     }
