@@ -1,6 +1,6 @@
 //! The trace port, for all encoders: requests and reports.
 //!
-//! [`Sizing`] computes the smallest buffer from the lossless trace. If a smaller buffer is requested, the trace that comes through it
+//! [`PortCounts`] compute the smallest buffer from the lossless trace. If a smaller buffer is requested, the trace that comes through it
 //! differs (packets are lost or delayed), so a second encoder makes the lossless trace beside it.
 
 use tracewright_core::port::{Backlog, Port, Rate, Stats, WhenFull};
@@ -59,14 +59,6 @@ impl Gaps {
         self.since.is_some()
     }
 
-    /// Counts a loss: `all` is what the lossless trace has for it, `made` what the encoder at the port made, each as packets and bits. If
-    /// what came before was lost, too, tracing resumes here, and `made` belongs to what follows.
-    pub fn lose(&mut self, all: (u64, u64), made: (u64, u64), was_lost: bool) {
-        let made = if was_lost { (0, 0) } else { made };
-        self.packets += all.0.saturating_sub(made.0);
-        self.bits += all.1.saturating_sub(made.1);
-    }
-
     /// Adds what is lost at another port.
     pub fn merge(&mut self, other: &Self) {
         self.losses += other.losses;
@@ -82,36 +74,52 @@ const RATES: [(u32, u32); 7] = [(1, 4), (1, 2), (1, 1), (2, 1), (4, 1), (8, 1), 
 /// Number of rates.
 const COUNT: usize = RATES.len() + 1;
 
-/// Computes how large a buffer has to be, for several rates at once, from the packets of the lossless trace.
+/// Counts at a watched port: what the lossless trace has, how large a buffer it needs at several rates, and what is lost.
 #[derive(Clone, Debug)]
-pub struct Sizing {
+pub struct PortCounts {
+    asked: PortRequest,
     /// The first is at the requested rate.
     backlogs: [Backlog; COUNT],
-    /// Packets so far.
+    /// Packets of the lossless trace so far.
     pub packets: u64,
     /// Their bits.
     pub bits: u64,
     /// Cycle of the last packet.
     pub cycles: u64,
+    /// Losses so far.
+    pub gaps: Gaps,
+    /// Whether packets were being lost after the last step of the encoder.
+    pub was_lost: bool,
 }
 
-impl Sizing {
-    /// Creates a computation for this rate and those that are always reported.
-    pub fn new(rate: Rate) -> Self {
+impl PortCounts {
+    /// Creates counts for this port, at its rate and those that are always reported.
+    pub fn new(asked: PortRequest) -> Self {
         let backlogs = std::array::from_fn(|at| {
             let of_table = at.checked_sub(1).and_then(|at| Rate::new(RATES[at].0, RATES[at].1));
-            Backlog::new(of_table.unwrap_or(rate))
+            Backlog::new(of_table.unwrap_or(asked.rate))
         });
-        Self { backlogs, packets: 0, bits: 0, cycles: 0 }
+        Self { asked, backlogs, packets: 0, bits: 0, cycles: 0, gaps: Gaps::default(), was_lost: false }
     }
 
-    /// Adds packets of `bits` bits in total that are made in this cycle.
-    pub fn add(&mut self, packets: u64, bits: u64, cycle: u64) {
+    /// Adds packets of the lossless trace, of `bits` bits in total, that are made in this cycle.
+    pub fn add(&mut self, (packets, bits): (u64, u64), cycle: u64) {
         self.cycles = self.cycles.max(cycle);
         if bits > 0 {
             self.packets += packets;
             self.bits += bits;
             self.backlogs.iter_mut().for_each(|backlog| backlog.add(bits, cycle));
+        }
+    }
+
+    /// Counts what a step of the encoder loses, if `has_lost` or packets were being lost before: `all` is what the lossless trace has for
+    /// the step, `made` what the encoder at the port made, each as packets and bits. If packets were being lost before, tracing resumes
+    /// here, and `made` belongs to what follows.
+    pub fn lose(&mut self, all: (u64, u64), made: (u64, u64), has_lost: bool) {
+        if has_lost || self.was_lost {
+            let made = if self.was_lost { (0, 0) } else { made };
+            self.gaps.packets += all.0.saturating_sub(made.0);
+            self.gaps.bits += all.1.saturating_sub(made.1);
         }
     }
 
@@ -148,16 +156,18 @@ pub struct Report {
 
 impl Report {
     /// Returns the report of one port.
-    pub fn new(asked: PortRequest, sizing: &Sizing, stats: Stats, gaps: Gaps) -> Self {
+    pub fn new(counts: &PortCounts, stats: Stats) -> Self {
+        let PortCounts { asked, packets, bits, cycles, gaps, .. } = *counts;
+        let smallest = counts.smallest();
         Self {
             asked,
             ports: 1,
-            packets: sizing.packets,
-            bits: sizing.bits,
-            cycles: sizing.cycles,
+            packets,
+            bits,
+            cycles,
             instructions: 0,
             is_untimed: false,
-            smallest: sizing.smallest(),
+            smallest,
             stats,
             gaps,
         }
@@ -225,12 +235,8 @@ mod tests {
     #[test]
     fn each_rate_is_told_once() {
         let rate = Rate::new(1, 2).unwrap();
-        let report = Report::new(
-            PortRequest { rate, limited: None },
-            &Sizing::new(rate),
-            Stats::default(),
-            Gaps::default(),
-        );
+        let counts = PortCounts::new(PortRequest { rate, limited: None });
+        let report = Report::new(&counts, Stats::default());
         let rates: Vec<_> = report.table().iter().map(|(rate, _)| rate.to_string()).collect();
         assert_eq!(rates, ["1/4", "1/2", "1", "2", "4", "8", "16"]);
     }

@@ -33,7 +33,7 @@
 //!
 //! Private modules: `hart` (the execution loop), `cache` (decoded code), `execute`, `integer`, `float`, `access` and
 //! `csr` (instructions), `machine` and `sink` (the traits), `state` and `tlb` (registers, page locations), `retired` and
-//! `blocks` (single instructions to blocks and back), `control` (trace control).
+//! `blocks` (single instructions to blocks and back), `control` (trace control), `first_error` (output).
 
 mod access;
 pub mod bare;
@@ -42,6 +42,7 @@ mod cache;
 mod control;
 mod csr;
 mod execute;
+mod first_error;
 mod float;
 mod hart;
 mod integer;
@@ -58,6 +59,7 @@ mod tlb;
 
 pub use blocks::Blocks;
 pub use control::{Controlled, Events, Moment};
+pub use first_error::FirstErrorWriter;
 pub use hart::Hart;
 pub use machine::{Exception, Machine, Served, Stop, cause};
 pub use memory::Memory;

@@ -8,11 +8,11 @@ use tracewright_etm::encode::Encoder;
 use tracewright_input::Packing;
 use tracewright_input::{Process, SnapshotWriter};
 
-use super::memory::{Code, Missing};
 use super::output::Output;
 use super::tracer::LeftOut;
 use super::{Settings, Tracer};
 use crate::protocol::Traced;
+use crate::retirement::{CodePages, Missing};
 use crate::{Error, Remark, port};
 
 /// A snapshot folder that is being written.
@@ -136,8 +136,7 @@ impl Folder {
         code: impl IntoIterator<Item = (u64, impl AsRef<[u8]>)>,
         remarks: &mut Vec<Remark>,
     ) -> Result<(), Error> {
-        let mut executed = Code::default();
-        code.into_iter().for_each(|(start, bytes)| executed.add(start, bytes.as_ref()));
+        let mut executed: CodePages = code.into_iter().collect();
         if let Some(address) = executed.changed {
             remarks.push(Remark::CodeChanged { address, is_kept: false });
         }

@@ -5,7 +5,6 @@
 //! the order in which they come.
 
 mod folder;
-mod memory;
 mod output;
 mod port;
 mod settings;

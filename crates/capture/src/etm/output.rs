@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use tracewright_core::TraceId;
 use tracewright_frames::{Framer, Options};
+use tracewright_hart::FirstErrorWriter;
 
 use crate::Error;
 use crate::error::same;
@@ -12,24 +13,23 @@ use crate::error::same;
 pub struct Output {
     framer: Framer,
     frames: Vec<u8>,
-    file: File,
+    file: FirstErrorWriter<File>,
     path: PathBuf,
     /// Number of bytes written.
     pub bytes: u64,
-    failed: io::Result<()>,
 }
 
 impl Output {
     pub fn new(file: File, path: PathBuf) -> Self {
         // A snapshot cannot say that there are syncs.
         let framer = Framer::new(Options::default());
-        Self { framer, frames: Vec::new(), file, path, bytes: 0, failed: Ok(()) }
+        Self { framer, frames: Vec::new(), file: FirstErrorWriter::new(file), path, bytes: 0 }
     }
 
     /// Adds bytes of a source's trace.
     pub fn push(&mut self, id: TraceId, bytes: &[u8]) {
-        if self.framer.push(id, bytes, &mut self.frames).is_err() && self.failed.is_ok() {
-            self.failed = Err(io::Error::other("a source has a trace ID that is reserved"));
+        if self.framer.push(id, bytes, &mut self.frames).is_err() {
+            self.file.write(|_| Err(io::Error::other("a source has a trace ID that is reserved")));
         }
         self.write();
     }
@@ -38,30 +38,22 @@ impl Output {
     pub fn finish(&mut self) -> Result<(), Error> {
         self.framer.flush(&mut self.frames);
         self.write();
-        if self.failed.is_ok() {
-            self.failed = self.file.flush();
-        }
+        self.file.write(File::flush);
         self.check()
     }
 
     /// Fails if not everything could be written so far.
     pub fn check(&self) -> Result<(), Error> {
-        match &self.failed {
-            Ok(()) => Ok(()),
-            Err(error) => Err(Error::write(&self.path, same(error))),
-        }
+        self.file.failed.as_ref().copied().map_err(|error| Error::write(&self.path, same(error)))
     }
 
     fn write(&mut self) {
-        // After an error nothing more is written: a reader would misread what follows a hole.
-        if self.failed.is_ok() {
-            self.failed = self.file.write_all(&self.frames);
-            match self.failed {
-                Ok(()) => self.bytes += self.frames.len() as u64,
-                // Keep only whole frames.
-                Err(_) => drop(self.file.set_len(self.bytes)),
-            }
-        }
+        self.file.write(|file| {
+            // Keep only whole frames.
+            file.write_all(&self.frames).inspect_err(|_| drop(file.set_len(self.bytes)))?;
+            self.bytes += self.frames.len() as u64;
+            Ok(())
+        });
         self.frames.clear();
     }
 }

@@ -5,16 +5,14 @@ use tracewright_core::port::{Port, WhenFull};
 use tracewright_etm::encode::{AtPort, Encoder};
 use tracewright_etm::packet::EmitError;
 
-use crate::port::{Gaps, PortRequest, Report, Sizing};
+use crate::port::{PortCounts, PortRequest, Report};
 
 /// A watched port. Each instruction takes one cycle, since real cycles are not known.
 pub struct Watched {
-    asked: PortRequest,
     port: AtPort,
     /// If the buffer is limited, the encoder of the lossless trace.
     whole: Option<AtPort>,
-    sizing: Sizing,
-    gaps: Gaps,
+    counts: PortCounts,
     cycle: u64,
 }
 
@@ -24,11 +22,9 @@ impl Watched {
         let at = |port| AtPort::new(encoder.clone(), port);
         let unlimited = Port { rate: asked.rate, bits: u64::MAX, when_full: WhenFull::Drop };
         Self {
-            asked,
             port: at(asked.limited.unwrap_or(unlimited)),
             whole: asked.limited.map(|_| at(unlimited)),
-            sizing: Sizing::new(asked.rate),
-            gaps: Gaps::default(),
+            counts: PortCounts::new(asked),
             cycle: 0,
         }
     }
@@ -43,28 +39,28 @@ impl Watched {
         if let Element::Block(block) = element {
             self.cycle += u64::from(block.count);
         }
-        let (before, was_lost) = (*self.port.stats(), self.port.is_lost());
-        let result = self.port.element(self.cycle, element, bytes);
-        let after = *self.port.stats();
-        let (sent, sent_bits) = (after.packets - before.packets, after.bits - before.bits);
-        let Some(whole) = &mut self.whole else {
-            self.sizing.add(sent, sent_bits, self.cycle);
-            return result;
+        let tell = |port: &mut AtPort, bytes: &mut Vec<u8>| {
+            let before = *port.stats();
+            let result = port.element(self.cycle, element, bytes);
+            let after = *port.stats();
+            ((after.packets - before.packets, after.bits - before.bits), result)
         };
-        let before = *whole.stats();
-        let of_whole = whole.element(self.cycle, element, &mut Vec::new());
-        let (all, all_bits) = (whole.stats().packets - before.packets, whole.stats().bits - before.bits);
-        self.sizing.add(all, all_bits, self.cycle);
-        if was_lost || after.refused > self.gaps.losses {
-            self.gaps.lose((all, all_bits), (sent, sent_bits), was_lost);
-        }
-        self.gaps.losses = after.refused;
-        self.gaps.instructions = self.port.lost_instructions();
+        let (made, result) = tell(&mut self.port, bytes);
+        let (all, of_whole) = match &mut self.whole {
+            Some(whole) => tell(whole, &mut Vec::new()),
+            None => (made, Ok(())),
+        };
+        let (counts, refused) = (&mut self.counts, self.port.stats().refused);
+        counts.add(all, self.cycle);
+        counts.lose(all, made, refused > counts.gaps.losses);
+        counts.was_lost = self.port.is_lost();
+        counts.gaps.losses = refused;
+        counts.gaps.instructions = self.port.lost_instructions();
         result.and(of_whole)
     }
 
     /// Returns the report.
     pub fn report(&self) -> Report {
-        Report::new(self.asked, &self.sizing, *self.port.stats(), self.gaps).of(self.cycle, false)
+        Report::new(&self.counts, *self.port.stats()).of(self.cycle, false)
     }
 }

@@ -77,8 +77,7 @@ impl TraceWriter for Writer {
         let Executed::Process { header, definitions } = executed else {
             return Err(Error::Unsupported { by: NAME, what: "trace of a hart" });
         };
-        let code = definitions.translations().iter().map(|of| (of.start, definitions.code(of)));
-        let process = retirement::process(header, definitions);
+        let (process, code) = (retirement::process(header, definitions), retirement::code(definitions));
         Ok(self.folder.finish(self.tracers, process, code, remarks)?.0)
     }
 }

@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
+use tracewright_hart::FirstErrorWriter;
+
 use crate::stop::{StopFlag, ending};
 
 /// A file that a trace is written to. As a ring it has a fixed size, and the newest bytes replace the oldest, as in the buffer of a trace
@@ -61,16 +63,15 @@ impl Write for TraceFile {
     }
 }
 
-/// A buffered writer that keeps its first error.
+/// A buffered writer that keeps its first error, and counts.
 #[derive(Debug)]
 pub struct Gather<W> {
     /// Bytes that were not written yet.
     pub bytes: Vec<u8>,
     /// Number of bytes passed on so far, also after an error.
     pub written: u64,
-    /// Why not everything could be written.
-    pub failed: io::Result<()>,
-    to: W,
+    /// The writer of what was gathered.
+    pub to: FirstErrorWriter<W>,
 }
 
 impl<W: Write> Gather<W> {
@@ -79,7 +80,7 @@ impl<W: Write> Gather<W> {
 
     /// Creates a writer to `to`.
     pub fn new(to: W) -> Self {
-        Self { bytes: Vec::with_capacity(2 * Self::MOST), written: 0, failed: Ok(()), to }
+        Self { bytes: Vec::with_capacity(2 * Self::MOST), written: 0, to: FirstErrorWriter::new(to) }
     }
 
     /// Writes the gathered bytes if there are enough.
@@ -94,19 +95,14 @@ impl<W: Write> Gather<W> {
     #[cold]
     pub fn write(&mut self) {
         self.written += self.bytes.len() as u64;
-        // After an error nothing more is written: a reader would misread what follows a hole.
-        if self.failed.is_ok() {
-            self.failed = self.to.write_all(&self.bytes);
-        }
+        self.to.write(|to| to.write_all(&self.bytes));
         self.bytes.clear();
     }
 
     /// Writes the rest. Returns the inner writer.
     pub fn finish(mut self) -> io::Result<W> {
         self.write();
-        self.failed?;
-        self.to.flush()?;
-        Ok(self.to)
+        self.to.finish()
     }
 }
 

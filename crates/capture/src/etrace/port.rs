@@ -7,7 +7,7 @@ use tracewright_etrace::stream::{Content, Message, Writer};
 
 use super::Settings;
 use super::delta::synchronises;
-use crate::port::{Gaps, PortRequest, Report, Sizing};
+use crate::port::{PortCounts, Report};
 
 /// An input of an encoder.
 #[derive(Clone, Copy, Debug)]
@@ -33,19 +33,16 @@ impl Step<'_> {
 
 /// A watched port.
 pub struct Watched {
-    asked: PortRequest,
-    sizing: Sizing,
+    /// What was counted so far.
+    pub counts: PortCounts,
     /// If the buffer is limited, the encoder of the lossless trace.
     whole: Option<Whole>,
-    /// Losses so far.
-    pub gaps: Gaps,
     cycle: u64,
     /// Instructions that ran before the last entry, and those of the last entry.
     before: u64,
     count: u32,
     /// Instructions that a reader knows of.
     told: u64,
-    was_lost: bool,
 }
 
 /// The lossless trace, of which only the size matters.
@@ -76,21 +73,12 @@ impl Watched {
                 bytes: Vec::new(),
             }
         });
-        Some(Self {
-            asked,
-            sizing: Sizing::new(asked.rate),
-            whole,
-            gaps: Gaps::default(),
-            cycle: 0,
-            before: 0,
-            count: 0,
-            told: 0,
-            was_lost: false,
-        })
+        let counts = PortCounts::new(asked);
+        Some(Self { counts, whole, cycle: 0, before: 0, count: 0, told: 0 })
     }
 
     /// Counts the packets and bits that the encoder made for `step`.
-    pub fn after(&mut self, step: Step<'_>, encoder: &mut Encoder, packets: u64, bits: u64) {
+    pub fn after(&mut self, step: Step<'_>, encoder: &mut Encoder, made: (u64, u64)) {
         let count = match step {
             Step::Retired(entry, count) => {
                 self.cycle = entry.cycle;
@@ -98,35 +86,28 @@ impl Watched {
             }
             Step::Halt | Step::Finish => 0,
         };
-        match &mut self.whole {
-            None => self.sizing.add(packets, bits, self.cycle),
-            Some(whole) => {
-                let (all, all_bits) = whole.tell(step);
-                self.sizing.add(all, all_bits, self.cycle);
-                if self.was_lost || encoder.is_lost() {
-                    self.gaps.lose((all, all_bits), (packets, bits), self.was_lost);
-                }
-            }
-        }
+        let (counts, is_lost) = (&mut self.counts, encoder.is_lost());
+        let all = self.whole.as_mut().map_or(made, |whole| whole.tell(step));
+        counts.add(all, self.cycle);
+        counts.lose(all, made, is_lost);
         self.told = match encoder.reached() {
             None => self.told,
             Some(Reached::First) => self.before + u64::from(self.count.min(1)),
             Some(Reached::Last) => self.before + u64::from(self.count),
         };
         let ran = self.before + u64::from(self.count);
-        let is_lost = encoder.is_lost();
         // The end reports a loss at once.
-        let is_last_loss = matches!(step, Step::Finish) && encoder.port_stats().refused > self.gaps.losses;
-        if !self.was_lost && (is_lost || is_last_loss) {
-            self.gaps.begin(self.told);
+        let is_last_loss = matches!(step, Step::Finish) && encoder.port_stats().refused > counts.gaps.losses;
+        if !counts.was_lost && (is_lost || is_last_loss) {
+            counts.gaps.begin(self.told);
         }
         if !is_lost || matches!(step, Step::Finish) {
-            self.gaps.end(ran);
+            counts.gaps.end(ran);
         }
+        counts.was_lost = is_lost;
         if !matches!(step, Step::Halt) {
             (self.before, self.count) = (ran, count);
         }
-        self.was_lost = is_lost;
     }
 
     /// Returns whether the lossless trace synchronised with an instruction since the last call; `None` if nothing can be lost.
@@ -136,7 +117,7 @@ impl Watched {
 
     /// Returns the report.
     pub fn report(&self, encoder: &Encoder, is_timed: bool) -> Report {
-        Report::new(self.asked, &self.sizing, encoder.port_stats(), self.gaps).of(self.before, is_timed)
+        Report::new(&self.counts, encoder.port_stats()).of(self.before, is_timed)
     }
 }
 

@@ -160,16 +160,16 @@ impl<W: Write> Tracer<W> {
         let Self { encoder, data, out, .. } = self;
         let waited = encoder.encoder().port_stats().stall_cycles;
         step.tell(encoder, &mut |cycle, packet| out.packet(cycle.saturating_add(waited), packet, data));
-        let (packets, bits) = (self.out.packets - packets, 8 * (self.bytes() - bytes));
+        let made = (self.out.packets - packets, 8 * (self.bytes() - bytes));
         if let Some(port) = &mut self.port {
-            port.after(without_waiting, self.encoder.encoder_mut(), packets, bits);
+            port.after(without_waiting, self.encoder.encoder_mut(), made);
         }
     }
 
     /// Returns the losses at the port so far.
     #[cfg(test)]
     pub fn gaps(&self) -> Option<crate::port::Gaps> {
-        self.port.as_ref().map(|port| port.gaps)
+        self.port.as_ref().map(|port| port.counts.gaps)
     }
 
     /// Returns whether data is traced.
@@ -184,10 +184,7 @@ impl<W: Write> Tracer<W> {
 
     /// Fails if trace could not be written, so that the rest would be lost.
     pub fn check(&self) -> Result<(), &io::Error> {
-        match &self.out.to.failed {
-            Ok(()) => Ok(()),
-            Err(error) => Err(error),
-        }
+        self.out.to.to.failed.as_ref().copied()
     }
 
     /// Passes to the delta trace what E-Trace emitted for the entry before the last.
@@ -309,11 +306,9 @@ impl<W: Write> Out<W> {
     /// Ends a message: keeps its error, and writes the gathered bytes if there are enough.
     #[inline]
     fn check(&mut self, written: Result<(), NoPayload>) {
-        if let Err(NoPayload(why)) = written
-            && self.to.failed.is_ok()
-        {
+        if let Err(NoPayload(why)) = written {
             let message = format!("a packet cannot be written with these parameters: {why}");
-            self.to.failed = Err(io::Error::other(message));
+            self.to.to.write(|_| Err(io::Error::other(message)));
         }
         self.to.check();
     }

@@ -10,6 +10,7 @@ use crate::encode::ThreadInput;
 use crate::error::same;
 use crate::protocol::{Executed, InputKind, Protocol, Request, Subject, TraceWriter, Traced};
 use crate::record::{HartRun, LogRead};
+use crate::retirement::CodePages;
 use crate::sink::{AnySink, DynTraceSink};
 use crate::{Error, Remark, port, retirement};
 
@@ -170,9 +171,9 @@ impl TraceWriter for Writer {
             Executed::Process { definitions, .. } => {
                 let programs = retirement::programs(definitions.maps(), remarks);
                 let blocks: Vec<_> = retirement::translated(definitions).collect();
-                let code = retirement::halfwords(definitions);
+                let code: CodePages = retirement::code(definitions).collect();
                 remarks.extend(retirement::changes(definitions, &code));
-                let halfword = |at: u64| code.get(&at).copied();
+                let halfword = |at| code.halfword(at);
                 self.folder.finish(tracers, &programs, blocks.iter(), halfword, remarks)?
             }
         };

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use tracewright_hart::log::own::Writer;
-use tracewright_hart::{Access, HartSink, Retired, Retirements, Trap, cause};
+use tracewright_hart::{Access, FirstErrorWriter, HartSink, Retired, Retirements, Trap, cause};
 use tracewright_isa::riscv::{AccessKind, Xlen, decode};
 
 use crate::Error;
@@ -48,11 +48,10 @@ pub(super) struct Keep {
 
 type Lister = Retirements<Box<dyn FnMut(&Retired)>>;
 
-/// The listing's writer, and its first error.
+/// The listing's writer.
 struct Lines {
-    out: Box<dyn Write>,
+    out: FirstErrorWriter<Box<dyn Write>>,
     is_all: bool,
-    written: io::Result<()>,
 }
 
 /// Result of writing the files.
@@ -104,8 +103,8 @@ impl Keep {
         };
         if let Some((_, lines)) = self.listing {
             let mut lines = lines.borrow_mut();
-            let written = std::mem::replace(&mut lines.written, Ok(()));
-            let failed = written.and_then(|()| lines.out.flush()).err();
+            lines.out.write(Write::flush);
+            let failed = std::mem::replace(&mut lines.out.failed, Ok(())).err();
             // If only the listing's reader has gone, the other files are complete.
             let failed = failed.filter(|error| lines.is_all || error.kind() != io::ErrorKind::BrokenPipe);
             kept.failed = kept.failed.or(failed.map(Error::Listing));
@@ -137,16 +136,13 @@ fn log(path: &Path, has_all: bool, has_cycles: bool, xlen: Xlen, stop: &StopFlag
 /// ends if nothing else is written.
 fn listing(to: Listing, xlen: Xlen, stop: &StopFlag) -> (Lister, Rc<RefCell<Lines>>) {
     let Listing { to: out, is_all } = to;
-    let lines = Rc::new(RefCell::new(Lines { out, is_all, written: Ok(()) }));
+    let lines = Rc::new(RefCell::new(Lines { out: FirstErrorWriter::new(out), is_all }));
     let (to, stop) = (Rc::clone(&lines), StopFlag::clone(stop));
     let take = move |retired: &Retired| {
-        let Lines { out, written, .. } = &mut *to.borrow_mut();
-        if written.is_ok() {
-            *written = match line(out, retired, xlen) {
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe && !is_all => Err(error),
-                result => ending(&stop, result),
-            };
-        }
+        to.borrow_mut().out.write(|out| match line(out, retired, xlen) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe && !is_all => Err(error),
+            result => ending(&stop, result),
+        });
     };
     (Retirements::new(Box::new(take)), lines)
 }

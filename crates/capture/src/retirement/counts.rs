@@ -1,10 +1,12 @@
 //! Counts of a retirement log by thread and by mapped file.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use tracewright_core::Block;
 use tracewright_hart::{HartSink, Trap};
 use tracewright_qemu::read::{Log, Map, Totals};
+
+use super::code::disjoint;
 
 /// Counts of a retirement log.
 #[derive(Debug, Default)]
@@ -85,32 +87,15 @@ impl ByFile {
     fn new(maps: &[Map]) -> Self {
         let mut files = vec![("(memory without a file)".to_owned(), 0)];
         let mut numbers = HashMap::from([("", 0)]);
-        // Pieces that do not overlap: where each ends, and its file.
-        let mut pieces: BTreeMap<u64, (u64, usize)> = BTreeMap::new();
-        for Map { start, end, path, .. } in maps.iter().filter(|map| map.start < map.end) {
+        let mapped = maps.iter().map(|Map { start, end, path, .. }| {
             let file = *numbers.entry(path.as_str()).or_insert_with(|| {
                 files.push((path.clone(), 0));
                 files.len() - 1
             });
-            let before = pieces.range(..end).rev();
-            let hit: Vec<_> =
-                before.take_while(|(_, (last, _))| last > start).map(|(&at, &of)| (at, of)).collect();
-            for (at, (last, other)) in hit {
-                pieces.remove(&at);
-                if at < *start {
-                    pieces.insert(at, (*start, other));
-                }
-                if last > *end {
-                    pieces.insert(*end, (last, other));
-                }
-            }
-            pieces.insert(*start, (*end, file));
-        }
-        let mut starts = Vec::with_capacity(2 * pieces.len());
-        for (start, (end, file)) in pieces {
-            starts.push((start, file));
-            starts.push((end, 0));
-        }
+            (*start..*end, file)
+        });
+        let starts =
+            disjoint(mapped).flat_map(|(range, file)| [(range.start, file), (range.end, 0)]).collect();
         Self { starts, files, last: (0, 0, 0) }
     }
 

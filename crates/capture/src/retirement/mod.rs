@@ -1,8 +1,8 @@
 //! Retirement logs, which tracewright's QEMU plugin writes.
 
+mod code;
 mod counts;
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use tracewright_core::{Block, Class, Ended, MemorySpace};
@@ -12,6 +12,7 @@ use tracewright_input::{ImageFile, Mapping, Process, build_id, map_file};
 use tracewright_qemu::format::{Header, MAGIC, Off};
 use tracewright_qemu::read::{Definitions, Log, Map, Translation};
 
+pub(crate) use self::code::{CodePages, Missing};
 pub use self::counts::{LogCounts, ThreadCounts};
 use crate::error::LogProblem;
 use crate::{Error, Remark};
@@ -68,25 +69,16 @@ pub fn translated(definitions: &Definitions) -> impl Iterator<Item = Block> {
     })
 }
 
-/// Returns the half-words of all translated code by address. Code that changed is left out, so that it cannot be mistaken for what ran.
-pub fn halfwords(definitions: &Definitions) -> HashMap<u64, [u8; 2]> {
-    let mut all = HashMap::new();
-    for translation in definitions.translations() {
-        let code = definitions.code(translation);
-        for (index, &half) in (0..).zip(code.as_chunks::<2>().0) {
-            let known = all.entry(translation.start.wrapping_add(2 * index)).or_insert(Some(half));
-            *known = known.filter(|&known| known == half);
-        }
-    }
-    all.into_iter().filter_map(|(at, half)| Some((at, half?))).collect()
+/// Returns the bytes of all code that was translated, with their addresses.
+pub(crate) fn code(definitions: &Definitions) -> impl Iterator<Item = (u64, Vec<u8>)> {
+    definitions.translations().iter().map(|translation| (translation.start, definitions.code(translation)))
 }
 
-/// Returns a remark if code at an address changed while the program ran.
-pub fn changes(definitions: &Definitions, code: &HashMap<u64, [u8; 2]>) -> Option<Remark> {
-    definitions.translations().iter().find_map(|translation| {
-        let bytes = definitions.code(translation);
-        let halves = (translation.start..).step_by(2).zip(bytes.as_chunks::<2>().0);
-        let (address, _) = halves.into_iter().find(|(at, half)| code.get(at) != Some(half))?;
+/// Returns a remark if translated code changed while the program ran, so that `pages` lack it.
+pub(crate) fn changes(definitions: &Definitions, pages: &CodePages) -> Option<Remark> {
+    code(definitions).find_map(|(start, bytes)| {
+        let mut halves = (start..).step_by(2).zip(bytes.as_chunks::<2>().0);
+        let (address, _) = halves.find(|(at, half)| pages.halfword(*at).as_ref() != Some(half))?;
         Some(Remark::CodeChanged { address, is_kept: false })
     })
 }

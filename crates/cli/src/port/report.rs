@@ -71,7 +71,7 @@ pub fn json(report: &Report) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use tracewright_capture::port::{PortRequest, Sizing};
+    use tracewright_capture::port::{PortCounts, PortRequest};
     use tracewright_core::port::Stats;
 
     use super::*;
@@ -82,15 +82,13 @@ mod tests {
         for when_full in [WhenFull::Stall, WhenFull::Drop] {
             let rate = Rate::new(333, 1000).unwrap();
             let limited = Some(Port { rate, bits: 1 << 40, when_full });
-            let mut sizing = Sizing::new(rate);
-            sizing.add(1 << 38, 1 << 44, 1 << 44);
+            let mut counts = PortCounts::new(PortRequest { rate, limited });
+            counts.add((1 << 38, 1 << 44), 1 << 44);
             let stats = Stats { peak: 1 << 40, stall_cycles: 1 << 44, ..Stats::default() };
-            let mut gaps = Gaps::default();
-            gaps.begin(0);
-            gaps.end(1 << 44);
-            gaps.lose((1 << 40, 1 << 44), (0, 0), false);
-            let mut report =
-                Report::new(PortRequest { rate, limited }, &sizing, stats, gaps).of(1 << 44, false);
+            counts.gaps.begin(0);
+            counts.gaps.end(1 << 44);
+            counts.lose((1 << 40, 1 << 44), (0, 0), true);
+            let mut report = Report::new(&counts, stats).of(1 << 44, false);
             report.merge(&report.clone());
             for line in lines(&report, "delta port") {
                 assert!(line.len() < 80, "{line}");

@@ -3,12 +3,11 @@
 use tracewright_core::port::Stats;
 use tracewright_delta::{AtPort, Decoder, DeltaSink, Encoder, Lost, Off, Out, Run, Span, Sync};
 
-use crate::port::{Gaps, PortRequest, Report, Sizing};
+use crate::port::{PortCounts, PortRequest, Report};
 
 /// A watched port.
 pub struct Port {
-    asked: PortRequest,
-    sizing: Sizing,
+    counts: PortCounts,
     limited: Option<Box<Limited>>,
 }
 
@@ -22,19 +21,17 @@ struct Limited {
     /// Decoder of what went through, which counts the instructions that a reader gets.
     reader: Decoder,
     told: Told,
-    gaps: Gaps,
-    was_lost: bool,
     /// Packets and bits so far: of the lossless trace, and of what went through.
     all: (u64, u64),
     passed: (u64, u64),
 }
 
 /// Takes the packets of the lossless trace, of which only the sizes matter.
-struct Sizes<'a>(&'a mut Sizing);
+struct Sizes<'a>(&'a mut PortCounts);
 
 impl Out for Sizes<'_> {
     fn packet(&mut self, cycle: u64, bytes: &[u8]) {
-        self.0.add(1, 8 * bytes.len() as u64, cycle);
+        self.0.add((1, 8 * bytes.len() as u64), cycle);
     }
 }
 
@@ -68,13 +65,11 @@ impl Port {
                 whole: encoder.clone(),
                 reader: Decoder::new(),
                 told: Told::default(),
-                gaps: Gaps::default(),
-                was_lost: false,
                 all: (0, 0),
                 passed: (0, 0),
             })
         });
-        Self { asked, sizing: Sizing::new(asked.rate), limited }
+        Self { counts: PortCounts::new(asked), limited }
     }
 
     /// Returns the cycles that the hart waited.
@@ -95,20 +90,20 @@ impl Port {
             limited.whole.request_sync();
         }
         // The other encoder reports what cannot be encoded.
-        let _ = limited.whole.block(address, cycles, &mut Sizes(&mut self.sizing));
+        let _ = limited.whole.block(address, cycles, &mut Sizes(&mut self.counts));
     }
 
     /// Stops tracing.
     pub fn off(&mut self) {
         if let Some(limited) = &mut self.limited {
-            limited.whole.finish(&mut Sizes(&mut self.sizing));
+            limited.whole.finish(&mut Sizes(&mut self.counts));
         }
     }
 
     /// Takes a packet that is ready in this cycle. Appends what went through to `to`.
     pub fn packet(&mut self, cycle: u64, bytes: &[u8], to: &mut Vec<u8>) {
         let Some(limited) = &mut self.limited else {
-            Sizes(&mut self.sizing).packet(cycle, bytes);
+            Sizes(&mut self.counts).packet(cycle, bytes);
             return to.extend_from_slice(bytes);
         };
         // The buffer counts how long the hart waits for it, and adds that itself.
@@ -120,13 +115,11 @@ impl Port {
     pub fn after(&mut self) {
         let Some(limited) = &mut self.limited else { return };
         let Stats { packets, bits, .. } = *limited.at.stats();
-        let (all, passed) = ((self.sizing.packets, self.sizing.bits), (packets, bits));
-        if limited.was_lost || limited.at.is_lost() {
-            let since = |now: (u64, u64), before: (u64, u64)| (now.0 - before.0, now.1 - before.1);
-            limited.gaps.lose(since(all, limited.all), since(passed, limited.passed), limited.was_lost);
-        }
-        (limited.all, limited.passed) = (all, passed);
-        limited.was_lost = limited.at.is_lost();
+        let (all, passed) = ((self.counts.packets, self.counts.bits), (packets, bits));
+        let since = |now: (u64, u64), before: (u64, u64)| (now.0 - before.0, now.1 - before.1);
+        let is_lost = limited.at.is_lost();
+        self.counts.lose(since(all, limited.all), since(passed, limited.passed), is_lost);
+        (limited.all, limited.passed, self.counts.was_lost) = (all, passed, is_lost);
     }
 
     /// Ends the trace.
@@ -139,18 +132,17 @@ impl Port {
 
     /// Returns the report, after this many instructions and cycles.
     pub fn report(&self, instructions: u64, mut cycles: u64) -> Report {
-        let (mut stats, mut gaps) = (Stats::default(), Gaps::default());
+        let (mut stats, mut counts) = (Stats::default(), self.counts.clone());
         if let Some(limited) = &self.limited {
-            (stats, gaps) = (*limited.at.stats(), limited.gaps);
-            gaps.losses = stats.refused;
-            gaps.instructions = instructions.saturating_sub(limited.told.0);
+            stats = *limited.at.stats();
+            counts.gaps.losses = stats.refused;
+            counts.gaps.instructions = instructions.saturating_sub(limited.told.0);
             // Without waiting.
             cycles = limited.whole.cycle().saturating_sub(1);
         }
         // The packet that ends the trace counts as one of the last cycle.
-        let mut sizing = self.sizing.clone();
-        sizing.cycles = cycles;
-        Report::new(self.asked, &sizing, stats, gaps).of(instructions, true)
+        counts.cycles = cycles;
+        Report::new(&counts, stats).of(instructions, true)
     }
 }
 

@@ -7,7 +7,7 @@ use tracewright_isa::riscv::Xlen;
 use super::bytes::{Head, MOST, put_fixed, put_varint, zigzag};
 use super::model::{Model, NONE, Slot};
 use super::{ENDS, FLOWS, ISAS, KINDS, MAGIC, ROLES, VERSION, code, number};
-use crate::{Access, HartSink, Privilege, Trap};
+use crate::{Access, FirstErrorWriter, HartSink, Privilege, Trap};
 
 /// Size in bytes at which a chunk is written. The number of blocks follows.
 const CHUNK: usize = 1 << 16;
@@ -24,8 +24,7 @@ const CHAIN_STEPS: u32 = 16;
 /// last chunk.
 #[derive(Debug)]
 pub struct Writer<W, const ACCESSES: bool, const INSTRUCTIONS: bool, const CYCLES: bool = false> {
-    output: W,
-    error: Option<io::Error>,
+    output: FirstErrorWriter<W>,
     model: Model,
     chains: Box<[u32]>,
     /// Next block in the chain of each block.
@@ -63,8 +62,7 @@ impl<W: Write, const ACCESSES: bool, const INSTRUCTIONS: bool, const CYCLES: boo
         output.write_all(MAGIC)?;
         output.write_all(&[VERSION, xlen, contents, 0])?;
         Ok(Self {
-            output,
-            error: None,
+            output: FirstErrorWriter::new(output),
             model: Model::new(),
             chains: vec![NONE; 1 << CHAINS].into(),
             chained: Vec::new(),
@@ -91,14 +89,8 @@ impl<W: Write, const ACCESSES: bool, const INSTRUCTIONS: bool, const CYCLES: boo
         }
         self.write_chunk();
         let end = Head { instructions: self.instructions, ..Head::default() };
-        match self.error {
-            Some(error) => Err(error),
-            None => {
-                self.output.write_all(&end.write(&[], &[]))?;
-                self.output.flush()?;
-                Ok(self.output)
-            }
-        }
+        self.output.write(|output| output.write_all(&end.write(&[], &[])));
+        self.output.finish()
     }
 
     /// Returns whether block `id` of the dictionary equals this one, with the same instructions and accesses.
@@ -269,12 +261,8 @@ impl<W: Write, const ACCESSES: bool, const INSTRUCTIONS: bool, const CYCLES: boo
         head.codes = self.codes.len() as u32;
         head.data = self.data.len() as u32;
         let bytes = head.write(&self.codes, &self.data);
-        if self.error.is_none() {
-            let written = [&bytes, &self.codes[..], &self.data]
-                .iter()
-                .try_for_each(|bytes| self.output.write_all(bytes));
-            self.error = written.err();
-        }
+        let parts = [&bytes, &self.codes[..], &self.data];
+        self.output.write(|output| parts.iter().try_for_each(|bytes| output.write_all(bytes)));
         self.codes.clear();
         self.data.clear();
     }

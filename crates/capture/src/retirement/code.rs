@@ -1,16 +1,19 @@
+//! Code that was executed, and the mapped files that it is from.
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use tracewright_input::Mapping;
 
-use crate::retirement::file_that_ran;
+use super::file_that_ran;
 
-const PAGE: usize = 4096;
+/// Bytes of a page. They are few, so that scattered code takes little memory.
+const PAGE: usize = 64;
 
-/// Code as it was executed. Code that changed is left out, so that a reader reports it as missing.
+/// Code as it was executed, by page. Code that changed is left out, so that a reader reports it as missing.
 #[derive(Default)]
-pub struct Code {
+pub struct CodePages {
     pages: BTreeMap<u64, Page>,
     /// The first address where the code changed, if any.
     pub changed: Option<u64>,
@@ -38,10 +41,19 @@ pub struct Missing {
     pub why: String,
 }
 
-impl Code {
+impl<B: AsRef<[u8]>> FromIterator<(u64, B)> for CodePages {
+    fn from_iter<I: IntoIterator<Item = (u64, B)>>(pieces: I) -> Self {
+        let mut code = Self::default();
+        pieces.into_iter().for_each(|(start, bytes)| code.add(start, bytes.as_ref()));
+        code
+    }
+}
+
+impl CodePages {
     /// Adds bytes that were executed at `start`.
-    pub fn add(&mut self, start: u64, code: &[u8]) {
-        for (at, &byte) in (start..).zip(code) {
+    fn add(&mut self, start: u64, code: &[u8]) {
+        for (index, &byte) in (0..).zip(code) {
+            let at = start.wrapping_add(index);
             let page = self.pages.entry(at / PAGE as u64).or_insert_with(|| Page {
                 bytes: [0; PAGE],
                 known: [false; PAGE],
@@ -57,11 +69,21 @@ impl Code {
         }
     }
 
+    /// Returns two bytes that were executed at an address.
+    pub fn halfword(&self, at: u64) -> Option<[u8; 2]> {
+        let byte = |at: u64| {
+            let (page, offset) = (self.pages.get(&(at / PAGE as u64))?, at as usize % PAGE);
+            page.known[offset].then_some(page.bytes[offset])
+        };
+        Some([byte(at)?, byte(at.wrapping_add(1))?])
+    }
+
     /// Takes the code that lies in mapped files. Returns a piece for each mapping in which anything ran: bytes that ran as they ran, all
     /// others as in the file. Paths are relative to `dir`.
     pub fn mapped(&mut self, dir: &Path, mappings: &[Mapping]) -> (Vec<Piece>, Vec<Missing>) {
         let (mut pieces, mut missing) = (Vec::new(), Vec::<Missing>::new());
-        for (range, mapping) in disjoint(mappings) {
+        for (range, mapping) in disjoint(mappings.iter().map(|mapping| (mapping.start..mapping.end, mapping)))
+        {
             let Some(path) = &mapping.path else { continue };
             if !self.any(&range) || missing.iter().any(|missing| missing.path == *path) {
                 continue;
@@ -141,29 +163,27 @@ fn read(path: &Path, id: Option<&str>, offset: u64, len: u64) -> Result<Vec<u8>,
     Ok(bytes[start..start + len].to_vec())
 }
 
-/// Returns mappings without overlaps, by address. Later ones replace earlier ones.
-fn disjoint(mappings: &[Mapping]) -> Vec<(Range<u64>, &Mapping)> {
-    let mut ranges: BTreeMap<u64, (u64, &Mapping)> = BTreeMap::new();
-    for mapping in mappings.iter().filter(|mapping| mapping.start < mapping.end) {
-        let Mapping { start, end, .. } = *mapping;
-        let hit: Vec<_> = ranges
-            .range(..end)
-            .rev()
-            .take_while(|(_, (other, _))| *other > start)
-            .map(|(&first, &(last, mapping))| (first, last, mapping))
-            .collect();
-        for (first, last, other) in hit {
-            ranges.remove(&first);
+/// Returns ranges without overlaps, by address, each with the value that came with it. Later ranges replace earlier ones.
+pub(super) fn disjoint<T: Copy>(
+    ranges: impl Iterator<Item = (Range<u64>, T)>,
+) -> impl Iterator<Item = (Range<u64>, T)> {
+    let mut pieces: BTreeMap<u64, (u64, T)> = BTreeMap::new();
+    for (Range { start, end }, value) in ranges.filter(|(range, _)| !range.is_empty()) {
+        let before = pieces.range(..end).rev();
+        let hit: Vec<_> =
+            before.take_while(|(_, (last, _))| *last > start).map(|(&at, &of)| (at, of)).collect();
+        for (first, (last, other)) in hit {
+            pieces.remove(&first);
             if first < start {
-                ranges.insert(first, (start, other));
+                pieces.insert(first, (start, other));
             }
             if last > end {
-                ranges.insert(end, (last, other));
+                pieces.insert(end, (last, other));
             }
         }
-        ranges.insert(start, (end, mapping));
+        pieces.insert(start, (end, value));
     }
-    ranges.into_iter().map(|(start, (end, mapping))| (start..end, mapping)).collect()
+    pieces.into_iter().map(|(start, (end, value))| (start..end, value))
 }
 
 #[cfg(test)]
@@ -176,26 +196,29 @@ mod tests {
 
     #[test]
     fn later_mappings_replace_earlier_ones() {
-        let mappings =
-            [mapping(0x10, 0x50, 0, None), mapping(0x20, 0x30, 1, None), mapping(0x28, 0x40, 2, None)];
-        let found: Vec<_> =
-            disjoint(&mappings).into_iter().map(|(range, mapping)| (range, mapping.offset)).collect();
-        assert_eq!(found, [(0x10..0x20, 0), (0x20..0x28, 1), (0x28..0x40, 2), (0x40..0x50, 0)]);
+        let mappings = [(0x10..0x50, 0), (0x20..0x30, 1), (0x28..0x40, 2), (0x30..0x30, 3)];
+        assert_eq!(
+            disjoint(mappings.into_iter()).collect::<Vec<_>>(),
+            [(0x10..0x20, 0), (0x20..0x28, 1), (0x28..0x40, 2), (0x40..0x50, 0)]
+        );
     }
 
     #[test]
     fn what_ran_counts_more_than_the_file() {
         let path = std::env::temp_dir().join(format!("tracewright-memory-{}", std::process::id()));
         std::fs::write(&path, (0..64).collect::<Vec<u8>>()).unwrap();
-        let mut code = Code::default();
-        code.add(0x1004, &[4, 99]);
-        code.add(0x8000, &[5, 6]);
-        code.add(0x8000, &[5, 7]);
-        code.add(0x8000, &[5, 6]);
-        code.add(0x0ffe, &[7, 8]);
-        code.add(0x103e, &[1, 2, 3]);
-        code.add(0x8000, &[5]);
+        let ran: [(u64, &[u8]); 7] = [
+            (0x1004, &[4, 99]),
+            (0x8000, &[5, 6]),
+            (0x8000, &[5, 7]),
+            (0x8000, &[5, 6]),
+            (0x0ffe, &[7, 8]),
+            (0x103e, &[1, 2, 3]),
+            (0x8000, &[5]),
+        ];
+        let mut code = CodePages::from_iter(ran);
         assert_eq!(code.changed, Some(0x8001));
+        assert_eq!([0x1004, 0x103f, 0x8000].map(|at| code.halfword(at)), [Some([4, 99]), Some([2, 3]), None]);
         let gone = Path::new("/nowhere/x");
         let mappings = [
             mapping(0x1000, 0x2000, 2, Some(&path)),
@@ -216,9 +239,7 @@ mod tests {
 
     #[test]
     fn there_is_room_for_reading_on_behind_t32() {
-        let mut code = Code::default();
-        code.add(0x10, &[1, 2]);
-        code.add(0x13, &[3]);
+        let code = CodePages::from_iter([(0x10, &[1, 2][..]), (0x13, &[3])]);
         let expected = [(0x10, vec![1, 2, 0]), (0x13, vec![3, 0, 0])];
         assert_eq!(code.rest(true), expected.map(|(address, bytes)| Piece { address, bytes }));
     }
