@@ -4,8 +4,7 @@ use tracewright_core::TraceId;
 use tracewright_frames::{Deframer, DstreamBlocks, Format, FrameSink, Lost, LostReason, OffsetMap, Run};
 use tracewright_input::{Buffer, Packing, Piece};
 
-use crate::lane::Lane;
-use crate::place::Places;
+use crate::lane::{Lane, by_id};
 use crate::problem::{Error, Fault};
 use crate::protocol::Options;
 use crate::reader::BufferReader;
@@ -63,18 +62,10 @@ impl<'a> Incoming<'a> {
         wants: &'a (dyn Fn(u16) -> bool + Sync),
         first: Option<TraceId>,
     ) -> Self {
-        let mut by_id = [None; 0x80];
-        for (number, lane) in (0..).zip(&*lanes) {
-            let id = usize::from(lane.source.id);
-            if let (Places::Frames { .. }, Some(slot)) = (&lane.places, by_id.get_mut(id)) {
-                *slot = Some(number);
-            }
-        }
+        let ids: Vec<_> = lanes.iter().map(|lane| lane.source.id).collect();
+        let by_id = by_id(&ids);
         let router = match &*lanes {
-            [first, _, ..] if first.can_share(lanes) => {
-                let ids = lanes.iter().map(|lane| lane.source.id).collect();
-                first.plug.router(first.source.of, options, ids)
-            }
+            [first, _, ..] if first.can_share(lanes) => first.plug.router(first.source.of, options, ids),
             _ => None,
         };
         let none = || router.as_ref().map(|router| router.none());
@@ -126,8 +117,7 @@ impl FrameSink for Incoming<'_> {
         if is_damage(&lost) && self.damage.len() < MOST_DAMAGE {
             self.damage.push(lost);
         }
-        // Bytes of any source may be among those lost inside the stream.
-        if matches!(lost.reason, LostReason::ReservedId | LostReason::CutFrame | LostReason::StraySync) {
+        if interrupts(&lost) {
             self.cut();
         }
     }
@@ -140,6 +130,12 @@ impl FrameSink for Incoming<'_> {
 /// Returns whether bytes were lost inside a stream. That a stream starts in the middle of a frame is normal.
 pub fn is_damage(lost: &Lost) -> bool {
     !matches!(lost.reason, LostReason::NoSync | LostReason::NoSource)
+}
+
+/// Returns whether bytes of any source may be among those lost. A packet that straddles the hole would be made of bytes that do not
+/// belong together.
+pub fn interrupts(lost: &Lost) -> bool {
+    matches!(lost.reason, LostReason::ReservedId | LostReason::CutFrame | LostReason::StraySync)
 }
 
 /// Reads a buffer's file, piece by piece and window by window.

@@ -1,8 +1,7 @@
 //! One source's share of a buffer, a window at a time.
 
-use tracewright_frames::OffsetMap;
 use tracewright_image::Moment;
-use tracewright_input::{Buffer, Capture, Packing};
+use tracewright_input::{Buffer, Capture};
 
 use crate::incoming::Incoming;
 use crate::place::Places;
@@ -59,23 +58,34 @@ impl<'a> Lane<'a> {
     }
 }
 
-/// Makes a lane for each source of a buffer that a protocol reads and `wants` names.
-pub fn lanes<'a>(capture: &'a Capture, buffer: &Buffer, wants: &dyn Fn(u16) -> bool) -> Vec<Lane<'a>> {
-    let framed = buffer.format.is_framed();
-    let dstream = buffer.format == Packing::DstreamCoreSight;
-    let mut lanes: Vec<Lane<'a>> = Vec::new();
+/// Returns the sources of a buffer that a protocol reads and `wants` names, with their protocols.
+pub fn readable<'a>(
+    capture: &'a Capture,
+    buffer: &Buffer,
+    wants: &dyn Fn(u16) -> bool,
+) -> Vec<(Source<'a>, &'static dyn Plug)> {
+    let mut found: Vec<(Source<'a>, &'static dyn Plug)> = Vec::new();
     for (number, &index) in buffer.sources.iter().enumerate() {
         let source = Source::new(capture, index);
         let Some(plug) = source.plug() else { continue };
         // Without frames, sources share bytes only if their packets say whose they are.
-        let is_there = framed || plug.names_sources() || number == 0;
-        if !is_there || !wants(source.id) || lanes.iter().any(|lane| lane.source.id == source.id) {
-            continue;
+        let is_there = buffer.format.is_framed() || plug.names_sources() || number == 0;
+        if is_there && wants(source.id) && found.iter().all(|(other, _)| other.id != source.id) {
+            found.push((source, plug));
         }
-        let places = if framed { Places::Frames { map: OffsetMap::new(), dstream } } else { Places::Same };
-        lanes.push(Lane::new(source, plug, places));
     }
-    lanes
+    found
+}
+
+/// Returns the lane of each trace ID. `numbers` are those of the lanes' sources.
+pub fn by_id(numbers: &[u16]) -> [Option<u8>; 0x80] {
+    std::array::from_fn(|id| numbers.iter().position(|&n| usize::from(n) == id).map(|lane| lane as u8))
+}
+
+/// Makes a lane for each source of a buffer that a protocol reads and `wants` names.
+pub fn lanes<'a>(capture: &'a Capture, buffer: &Buffer, wants: &dyn Fn(u16) -> bool) -> Vec<Lane<'a>> {
+    let sources = readable(capture, buffer, wants).into_iter();
+    sources.map(|(source, plug)| Lane::new(source, plug, Places::new(buffer.format))).collect()
 }
 
 /// Ends a stream that was parsed for all lanes: gives them the packets that end it.

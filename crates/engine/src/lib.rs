@@ -40,12 +40,12 @@ mod syntax;
 mod tally;
 
 pub use consumer::{At, Blocks, Consumer};
-pub use counts::{Counts, Distances};
+pub use counts::{Counted, Counts, Distances};
 pub use decode::{Decoded, Doubt, Engine, Request};
 pub use incoming::is_damage;
 pub use limits::{Limit, Limits, Range};
 pub use line::Line;
-pub use packets::{AnyPacket, Counted, Found, PacketRequest, PacketsRead, Visitor};
+pub use packets::{AnyPacket, Found, PacketRequest, PacketsRead, Visitor};
 pub use place::Place;
 pub use problem::{CannotDecode, Error, Fault, Named, Problem};
 pub use protocol::{Decoder, Options, Protocol, register};

@@ -1,31 +1,28 @@
 //! Reads the packets of a capture's buffers.
 
 use std::any::Any;
-use std::collections::BTreeMap;
 use std::fmt;
 
 use tracewright_core::TraceId;
-use tracewright_frames::{self as frames, Lost, LostReason, OffsetMap, Run};
+use tracewright_frames::{self as frames, Lost, Run};
 use tracewright_input::{Buffer, Capture, Packing};
 
-use crate::counts::Counts;
+use crate::counts::{Counted, Counts};
 use crate::decode::named;
-use crate::incoming::{Reading, Receive, is_damage};
+use crate::incoming::{Reading, Receive, interrupts};
+use crate::lane::{by_id, readable};
 use crate::line::Line;
 use crate::place::{Place, Places};
 use crate::problem::{Error, Problem};
 use crate::protocol::Options;
 use crate::reader::{BufferReader, Progress};
 use crate::source::Source;
-use crate::stream::Plug;
 use crate::syntax::{Kind, PacketSink, Role, Syntax};
 
 /// Bytes read at once.
 const CHUNK: usize = 1 << 16;
 /// Bytes of a source that are gathered before parsing, where the order of sources does not matter.
 const GATHER: usize = 1 << 16;
-/// Most losses that are kept one by one.
-const MOST_LOSSES: usize = 20;
 
 /// A buffer whose packets to read, and how.
 #[derive(Clone, Copy)]
@@ -134,57 +131,6 @@ pub struct PacketsRead {
     pub bytes: u64,
     /// What is missing.
     pub problems: Vec<Problem>,
-}
-
-/// Counts of a buffer's packets.
-#[derive(Debug, Default)]
-pub struct Counted {
-    /// Number of bytes read.
-    pub bytes: u64,
-    /// What is missing.
-    pub problems: Vec<Problem>,
-    /// Whether packets name their source.
-    pub names_sources: bool,
-    /// Counts of each source that was read, by its index in the capture.
-    pub sources: Vec<(usize, Counts)>,
-    /// Counts of packets that belong to no source.
-    pub no_source: Option<Counts>,
-    /// Bytes of sources that no protocol reads, by their numbers in the buffer.
-    pub unread: BTreeMap<u16, u64>,
-    /// The first losses.
-    pub lost: Vec<Lost>,
-    /// Number of losses.
-    pub losses: u64,
-    /// Number of bytes lost.
-    pub lost_bytes: u64,
-    /// Number of losses that are damage.
-    pub damages: u64,
-}
-
-impl Counted {
-    /// Returns the number of errors: problems, damage, and bytes that are no packet.
-    pub fn errors(&self) -> u64 {
-        let counts = self.sources.iter().map(|(_, counts)| counts).chain(&self.no_source);
-        let malformed = counts.flat_map(Counts::kinds).filter(|(kind, ..)| kind.role == Role::Malformed);
-        self.problems.len() as u64 + self.damages + malformed.map(|(_, packets, _)| packets).sum::<u64>()
-    }
-}
-
-impl Visitor for Counted {
-    fn packet(&mut self, _: &Found<'_>) {}
-
-    fn lost(&mut self, lost: &Lost) {
-        if self.lost.len() < MOST_LOSSES {
-            self.lost.push(*lost);
-        }
-        self.losses += 1;
-        self.lost_bytes += lost.len;
-        self.damages += u64::from(is_damage(lost));
-    }
-
-    fn unread(&mut self, id: u16, bytes: u64) {
-        *self.unread.entry(id).or_default() += bytes;
-    }
 }
 
 impl PacketRequest<'_> {
@@ -315,39 +261,29 @@ impl<'r> Lanes<'r> {
     fn new(request: &PacketRequest<'r>, visitor: &'r mut dyn Visitor, how: How) -> Self {
         let PacketRequest { capture, buffer, wants, options, .. } = *request;
         let is_framed = buffer.format.is_framed();
-        let dstream = buffer.format == Packing::DstreamCoreSight;
-        let (mut lanes, mut by_id, mut unreadable) = (Vec::<Lane<'_>>::new(), [None; 0x80], None);
         let sources: Vec<_> = buffer.sources.iter().map(|&index| Source::new(capture, index)).collect();
         let shared = sources.iter().find_map(|source| source.plug().filter(|plug| plug.names_sources()));
         let shared = shared.filter(|_| !is_framed);
-        let lane = |plug: &'static dyn Plug, all: Vec<Source<'r>>| Lane {
+        let unreadable = sources.first().filter(|source| source.plug().is_none());
+        let unreadable = unreadable.map(|source| source.of.id().unwrap_or(TraceId::NULL));
+        let streams: Vec<(_, Vec<_>)> = match shared {
+            Some(plug) => vec![(plug, sources.into_iter().filter(|source| plug.reads(source.of)).collect())],
+            None => {
+                let sources = readable(capture, buffer, wants).into_iter();
+                sources.filter(|of| of.0.id < 0x80).map(|(source, plug)| (plug, vec![source])).collect()
+            }
+        };
+        let by_id = by_id(&streams.iter().map(|(_, all)| all[0].id).collect::<Vec<_>>());
+        let lanes = streams.into_iter().map(|(plug, all)| Lane {
             source: all[0],
             what: plug.synchronisation(),
             stream: plug.packets(all, wants, options),
-            places: match is_framed && how == How::InOrder {
-                true => Places::Frames { map: OffsetMap::new(), dstream },
-                false => Places::Same,
-            },
+            places: if how == How::InOrder { Places::new(buffer.format) } else { Places::Same },
             seen: Seen::default(),
             taken: 0,
             gathered: Vec::new(),
-        };
-        if let Some(plug) = shared {
-            lanes.push(lane(plug, sources.into_iter().filter(|source| plug.reads(source.of)).collect()));
-        } else {
-            // An unframed buffer holds a single source's bytes: the first one's.
-            for source in sources.into_iter().take(if is_framed { usize::MAX } else { 1 }) {
-                let Some(plug) = source.plug() else {
-                    unreadable = Some(source.of.id().unwrap_or(TraceId::NULL));
-                    continue;
-                };
-                let slot = by_id.get_mut(usize::from(source.id)).filter(|slot| slot.is_none());
-                if let Some(slot) = slot.filter(|_| wants(source.id)) {
-                    *slot = Some(lanes.len() as u8);
-                    lanes.push(lane(plug, vec![source]));
-                }
-            }
-        }
+        });
+        let lanes = lanes.collect();
         let (is_shared, any_frame) = (shared.is_some(), false);
         Self { lanes, by_id, is_framed, is_shared, how, any_frame, unreadable, wants, visitor }
     }
@@ -421,9 +357,7 @@ impl frames::FrameSink for Lanes<'_> {
 
     fn lost(&mut self, lost: Lost) {
         self.visitor.lost(&lost);
-        // Bytes of any source may be among those lost inside the stream: a packet that straddles the hole would be made of bytes
-        // that do not belong together.
-        if matches!(lost.reason, LostReason::ReservedId | LostReason::CutFrame | LostReason::StraySync) {
+        if interrupts(&lost) {
             self.end_streams();
         }
     }

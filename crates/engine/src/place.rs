@@ -1,4 +1,5 @@
 use tracewright_frames::{DstreamBlocks, OffsetMap};
+use tracewright_input::Packing;
 
 /// Where a packet began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,6 +19,12 @@ pub enum Places {
 }
 
 impl Places {
+    /// Creates the places of a stream in a buffer with this packing.
+    pub fn new(format: Packing) -> Self {
+        let dstream = format == Packing::DstreamCoreSight;
+        if format.is_framed() { Self::Frames { map: OffsetMap::new(), dstream } } else { Self::Same }
+    }
+
     /// Returns the place of a position; `None` if it was forgotten. `cursor` belongs to the caller and begins at 0.
     pub fn of(&self, position: u64, cursor: &mut usize) -> Option<Place> {
         self.neighbours(position, cursor).map(|(place, _)| place)
