@@ -62,6 +62,7 @@ pub const BODIES: &[Body] = &[
     // What people write by hand.
     body("control", core::control, "control", 512),
     body("timing", hart::timing, "timing", 2048),
+    body("compressed_file", input::compressed_file, "", 512),
     body("raw_source", input::raw_source, "source", 512),
     body("parameters", input::parameters_file, "source", 2048),
     // Captures on disk.
@@ -70,6 +71,9 @@ pub const BODIES: &[Body] = &[
     body("capture", input::capture_folder, "capture", 8192),
     body("mappings", input::mappings_file, "capture", 4096),
     body("recording", input::recording, "perf", 1 << 15),
+    body("map_names", input::map_names, "perf", 1024),
+    body("server_answer", input::server_answer, "", 1024),
+    body("jit_dump", input::jit_dump, "perf", 4096),
     body("recorded_branches", input::recorded_branches, "perf", 1 << 15),
     // Profiles.
     body("profile", profile::profile, "profile", 4096),

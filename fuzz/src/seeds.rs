@@ -44,6 +44,7 @@ fn of(body: &Body) -> Vec<Vec<u8>> {
             "event button, cycle in 10..=20",
         ]),
         "timing" => vec![Config::cva6_like().to_text().into_bytes()],
+        "compressed_file" => input::PACKED.map(<[u8]>::to_vec).to_vec(),
         "raw_source" => texts(input::SOURCES),
         "parameters" => texts(&[input::PARAMETERS]),
         "ini" => files(&["samples/hello", "samples/threads", "shared/captures/coresight"], &["ini"], most),
@@ -55,6 +56,9 @@ fn of(body: &Body) -> Vec<Vec<u8>> {
             let good = forms.map(input::good_recording).to_vec();
             [good, files(&["samples/perf", "shared/captures/perf"], &["data"], most)].concat()
         }
+        "map_names" => texts(&[input::MAP]),
+        "server_answer" => vec![input::good_answer()],
+        "jit_dump" => vec![input::good_dump()],
         "recorded_branches" => {
             let mut lists = files(&["shared/captures/perf/oracle"], &["bl"], most / 2);
             lists.push(input::NO_BRANCHES.to_vec());

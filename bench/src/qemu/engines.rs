@@ -122,8 +122,8 @@ impl Engines {
         let mut command = Command::new(recorder);
         // The program sees what the others' sees, but for where QEMU is: a program's start goes through its environment.
         command.env_clear().envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
-        command.args(["record", "--qemu", "-q", "--sysroot"]).arg(&program.root);
-        command.arg("-o").arg(&capture).arg("--summary").arg(&summary);
+        command.args(["record", "--qemu", "-q", "--symfs"]).arg(&program.root);
+        command.arg("-o").arg(&capture).arg("--summary-json").arg(&summary);
         for (name, value) in &program.environment {
             let mut variable = std::ffi::OsString::from(name);
             variable.push("=");

@@ -1,6 +1,5 @@
 //! Encodes retirement logs and encoder inputs. Logs of a hart are encoded by [`record::read`](crate::record::read).
 
-use std::io::Read;
 use std::path::Path;
 
 use tracewright_core::control::Plan;
@@ -9,7 +8,7 @@ use tracewright_etrace::ingress::ITypeWidth;
 use tracewright_etrace::ingress::csv::{Problem, Reader, Retirement};
 use tracewright_hart::{Controlled, HartSink};
 use tracewright_image::Image;
-use tracewright_input::file::open_plain;
+use tracewright_input::file::start_of;
 use tracewright_input::{ImageFile, map_file};
 use tracewright_isa::riscv::IType;
 use tracewright_qemu::format::{Off, Target};
@@ -203,7 +202,8 @@ pub fn retirement_log(
     remarks.extend(log.definitions().notes().iter().cloned().map(Remark::Note));
     let (target, input) = (log.header().target, InputKind::Threads(log.header().data));
     let name = command(log.definitions());
-    let mut writer = capture.create(&capture.dir, isa(target), input, None, &name, &StopFlag::default())?;
+    let mut writer =
+        capture.create(capture.place(), isa(target), input, None, &name, &StopFlag::default())?;
     let (mut threads, mut instructions, mut qualified) = (Vec::new(), 0, Qualified::default());
     for (number, index) in indices.into_iter().enumerate() {
         let tid = log.definitions().tid(index).unwrap_or_default();
@@ -279,8 +279,8 @@ pub fn encoder_input(
     let settings = settings.with(&capture.options)?.with_port(capture.port)?;
     settings.refuse_data()?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let mut folder = Folder::create(&capture.dir, &settings, &name, &StopFlag::default())?;
-    let mut tracer = folder.source("hart0", "trace")?;
+    let mut folder = Folder::create(capture.place(), &settings, &name, &StopFlag::default())?;
+    let mut tracer = folder.source("hart0", "trace", None)?;
     folder.add_programs(programs)?;
     let (mut instructions, mut error) = (0, None);
     for entry in reader {
@@ -332,9 +332,7 @@ fn form(text: &[u8]) -> InputForm {
 
 /// Returns whether a file begins like encoder inputs.
 pub fn is_encoder_input(path: &Path) -> Result<bool, Error> {
-    let on = |error| Error::read(path, error);
-    let mut start = Vec::new();
-    open_plain(path).map_err(on)?.take(4096).read_to_end(&mut start).map_err(on)?;
+    let start = start_of(path, 4096).map_err(|error| Error::read(path, error))?;
     Ok(has_column(&start, b"itype_0") && has_column(&start, b"iaddr_0"))
 }
 

@@ -1,20 +1,95 @@
 //! Reads logs of executions, tracewright's and other tools', into a sink.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use tracewright_core::{Isa, MemorySpace};
+use tracewright_core::{Block, Isa, MemorySpace};
 use tracewright_hart::log::{self, Kind, own};
 use tracewright_hart::{Blocks, HartSink};
 use tracewright_image::Image;
-use tracewright_isa::riscv::Xlen;
+use tracewright_input::Process;
+use tracewright_input::compressed::Unpacked;
+use tracewright_input::file::existing;
+use tracewright_isa::riscv::{Xlen, len};
 use tracewright_qemu::format::Target;
 use tracewright_qemu::read;
 
 use crate::error::LogProblem;
+use crate::retirement::{CodePages, Missing};
 use crate::stop::{StopFlag, UntilStopped};
 use crate::{Error, retirement};
+
+/// Code that a log has, as it was executed.
+#[derive(Debug, Default)]
+pub struct ExecutedCode {
+    /// Addresses and bytes, without overlaps.
+    pub pieces: Vec<(u64, Vec<u8>)>,
+    /// The first address where the code changed, if any. Code that changed is left out.
+    pub changed: Option<u64>,
+}
+
+/// Returns the code in a log of a hart, up to its end or to damage.
+pub fn executed_by_hart(log: &[u8]) -> ExecutedCode {
+    let mut code = HartCode::default();
+    // Whoever decodes the log reports the damage.
+    let _ = own::Reader::new(log).and_then(|mut reader| reader.read(&mut code));
+    let HartCode { pages, .. } = code;
+    let changed = pages.changed;
+    ExecutedCode { pieces: pieces(pages.rest(false)), changed }
+}
+
+/// Returns the code of a process: that in its retirement log, and around it that of the files that were mapped. Also returns the files
+/// that are not used, and why.
+pub fn executed_by_process(
+    definitions: &read::Definitions,
+    process: &Process,
+) -> (ExecutedCode, Vec<(PathBuf, String)>) {
+    let mut pages: CodePages = retirement::code(definitions).collect();
+    let changed = pages.changed;
+    let (mut mapped, missing) = pages.mapped(Path::new(""), &process.mappings);
+    mapped.extend(pages.rest(false));
+    let missing = missing.into_iter().map(|Missing { path, why }| (path, why)).collect();
+    (ExecutedCode { pieces: pieces(mapped), changed }, missing)
+}
+
+fn pieces(pieces: Vec<retirement::Piece>) -> Vec<(u64, Vec<u8>)> {
+    pieces.into_iter().map(|piece| (piece.address, piece.bytes)).collect()
+}
+
+/// A sink that keeps the code of each block.
+#[derive(Default)]
+struct HartCode {
+    pages: CodePages,
+    bits: Vec<u32>,
+    /// Blocks that were added, by start and number of instructions, each with its instructions in short.
+    added: HashMap<(u64, u32), u64>,
+}
+
+impl HartSink for HartCode {
+    const INSTRUCTIONS: bool = true;
+
+    fn instructions(&mut self, bits: &[u32]) {
+        self.bits.extend_from_slice(bits);
+    }
+
+    fn block(&mut self, block: &Block) {
+        let mix = |sum: u64, &bits: &u32| {
+            (sum ^ u64::from(bits)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
+        };
+        let sum = self.bits.iter().fold(0, mix);
+        if self.added.insert((block.start, block.count), sum) != Some(sum) {
+            let code: Vec<u8> = self
+                .bits
+                .iter()
+                .flat_map(|&bits| bits.to_le_bytes().into_iter().take(len(bits as u16).into()))
+                .collect();
+            self.pages.extend([(block.start, code)]);
+        }
+        self.bits.clear();
+    }
+}
 
 /// Why a log could not be read to its end.
 pub type LogError = Box<dyn std::error::Error + Send + Sync>;
@@ -25,9 +100,12 @@ pub struct Log {
     input: Input,
 }
 
+/// The file of a log, unpacked if it is compressed.
+type LogFile = BufReader<Unpacked<UntilStopped<File>>>;
+
 enum Input {
-    Own(Box<own::Reader<BufReader<UntilStopped<File>>>>),
-    Other(Kind, BufReader<UntilStopped<File>>),
+    Own(Box<own::Reader<LogFile>>),
+    Other(Kind, LogFile),
     /// A retirement log, and the thread to read.
     Retirement(Box<read::Log>, u32),
 }
@@ -36,9 +114,10 @@ impl Log {
     /// Opens a log and detects its kind. Reading fails once `stop` is set.
     pub fn open(path: &Path, stop: &StopFlag) -> Result<Self, Error> {
         // It may be a pipe that another program writes to.
-        let file =
-            UntilStopped(File::open(path).map_err(|error| Error::read(path, error))?, StopFlag::clone(stop));
-        let mut input = BufReader::with_capacity(1 << 20, file);
+        let on = |error| Error::read(path, error);
+        let path: &Path = &existing(path);
+        let file = UntilStopped(File::open(path).map_err(on)?, StopFlag::clone(stop));
+        let mut input = BufReader::with_capacity(1 << 20, Unpacked::new(file).map_err(on)?);
         let input = match log::detect(input.fill_buf().map_err(|error| Error::read(path, error))?) {
             Some(Kind::Own) => {
                 let reader = own::Reader::new(input);

@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::Path;
 
 use tracewright_core::{Block, Isa};
-use tracewright_input::ImageFile;
+use tracewright_input::{ImageFile, OutputFolder, Replace};
 use tracewright_qemu::format::Header;
 use tracewright_qemu::read::{Definitions, Map};
 
@@ -30,12 +30,34 @@ pub struct Protocol {
     pub supports: fn(Isa) -> bool,
     /// Whether it can trace accesses to memory.
     pub has_data: bool,
-    /// Makes a folder for a capture.
+    /// Begins a capture in a folder.
     pub create: Create,
 }
 
-/// Makes a folder for a capture.
-pub type Create = fn(&Path, &Request<'_>) -> Result<Box<dyn TraceWriter>, Error>;
+/// Begins a capture in a folder.
+pub type Create = fn(Place<'_>, &Request<'_>) -> Result<Box<dyn TraceWriter>, Error>;
+
+/// Destination of a capture.
+#[derive(Clone, Debug)]
+pub enum Place<'a> {
+    /// A folder, and what may be replaced there.
+    New(&'a Path, Replace),
+    /// A folder that is claimed already.
+    Claimed(OutputFolder),
+}
+
+impl Place<'_> {
+    /// Claims the folder. Call it when all options are found good, since an earlier capture may be removed.
+    ///
+    /// # Errors
+    /// Fails if the folder cannot be [claimed](OutputFolder::claim).
+    pub fn claim(self) -> Result<OutputFolder, Error> {
+        match self {
+            Self::New(dir, replace) => Ok(OutputFolder::claim(dir, replace)?),
+            Self::Claimed(folder) => Ok(folder),
+        }
+    }
+}
 
 /// A request for a capture, as an encoder gets it.
 #[derive(Clone, Debug)]
@@ -221,6 +243,8 @@ impl Protocols {
 pub struct CaptureOptions {
     /// The folder to make the capture in.
     pub dir: std::path::PathBuf,
+    /// Outputs that the capture may replace.
+    pub replace: Replace,
     /// The protocols to choose from.
     pub protocols: Protocols,
     /// The protocol's name. If not given, the first that can trace the program is used.
@@ -243,10 +267,15 @@ impl CaptureOptions {
         Self { dir: dir.to_owned(), ..Self::default() }
     }
 
-    /// Makes the folder `dir`.
+    /// Returns where the capture goes.
+    pub(crate) fn place(&self) -> Place<'_> {
+        Place::New(&self.dir, self.replace)
+    }
+
+    /// Begins a capture in a folder.
     pub(crate) fn create(
         &self,
-        dir: &Path,
+        place: Place<'_>,
         isa: Isa,
         input: InputKind,
         delta: Option<DeltaSettings>,
@@ -255,6 +284,6 @@ impl CaptureOptions {
     ) -> Result<Box<dyn TraceWriter>, Error> {
         let (options, port, ring) = (&self.options[..], self.port, self.ring.as_ref().map(|ring| ring.size));
         let request = Request { isa, description, input, options, port, delta, ring, stop };
-        (self.protocols.of(self.protocol.as_deref(), isa)?.create)(dir, &request)
+        (self.protocols.of(self.protocol.as_deref(), isa)?.create)(place, &request)
     }
 }

@@ -1,7 +1,7 @@
 //! Sinks that forward what they receive: to two others, or to a trait object.
 
 use tracewright_core::Block;
-use tracewright_hart::HartSink;
+use tracewright_hart::{HartSink, RegisterWrite};
 
 /// A sink that encodes what it receives as trace.
 pub trait TraceSink: HartSink {
@@ -19,10 +19,11 @@ impl<S: TraceSink> TraceSink for &mut S {
 #[derive(Debug)]
 pub struct Pair<A, B>(pub A, pub B);
 
-/// A sink behind a reference. It asks for everything, and forwards what its target asks for.
+/// A sink behind a reference. It asks for everything but registers, and forwards what its target asks for.
 pub(crate) struct AnySink<'a, D: ?Sized>(pub &'a mut D);
 
-/// Calls `$make` with the methods of [`HartSink`], and the constants that some of them depend on, to make sinks that forward them.
+/// Calls `$make` with the methods of [`HartSink`], and the constants that some of them depend on, to make sinks that forward
+/// them. Registers are left out: no trace has them, and telling them takes time.
 macro_rules! hart_calls {
     ($make:ident) => {
         $make! {
@@ -60,6 +61,17 @@ macro_rules! make {
 
         impl<A: HartSink, B: HartSink> HartSink for Pair<A, B> {
             $($(const $asked: bool = A::$asked || B::$asked;)?)*
+            const REGISTERS: bool = A::REGISTERS || B::REGISTERS;
+
+            #[inline(always)]
+            fn register(&mut self, write: &RegisterWrite) {
+                if A::REGISTERS {
+                    self.0.register(write);
+                }
+                if B::REGISTERS {
+                    self.1.register(write);
+                }
+            }
 
             $(#[inline(always)]
             fn $call(&mut self, $($name: $type),*) {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tracewright_capture::control::{ControlRequest, EventList};
-use tracewright_capture::protocol::{Executed, Protocol, Request, Subject, TraceWriter, Traced};
+use tracewright_capture::protocol::{Executed, Place, Protocol, Request, Subject, TraceWriter, Traced};
 use tracewright_capture::record::{
     Loaded, LogOutput, Outputs, ReadOptions, Recording, RunOptions, read, run,
 };
@@ -16,6 +16,7 @@ use tracewright_core::Block;
 use tracewright_hart::linux::{Linux, Options};
 use tracewright_hart::{Hart, HartSink};
 use tracewright_image::Image;
+use tracewright_input::OutputFolder;
 use tracewright_testkit::Scratch;
 
 /// A protocol that writes where each block begins, in eight bytes.
@@ -28,16 +29,15 @@ static TOY: Protocol = Protocol {
     create,
 };
 
-fn create(dir: &Path, request: &Request<'_>) -> Result<Box<dyn TraceWriter>, Error> {
+fn create(place: Place<'_>, request: &Request<'_>) -> Result<Box<dyn TraceWriter>, Error> {
     if let Some(option) = request.options.first() {
         return Err(Error::UnknownOption { name: option.clone(), protocol: "the toy" });
     }
-    fs::create_dir_all(dir).map_err(|error| Error::write(dir, error))?;
-    Ok(Box::new(ToyWriter { dir: dir.to_owned(), threads: Vec::new() }))
+    Ok(Box::new(ToyWriter { folder: place.claim()?, threads: Vec::new() }))
 }
 
 struct ToyWriter {
-    dir: PathBuf,
+    folder: OutputFolder,
     threads: Vec<ToySink>,
 }
 
@@ -76,8 +76,8 @@ impl TraceWriter for ToyWriter {
 
     fn finish(self: Box<Self>, _: Executed<'_>, _: &mut Vec<Remark>) -> Result<Traced, Error> {
         let bytes = self.threads.into_iter().flat_map(|thread| thread.0).collect::<Vec<_>>();
-        let path = self.dir.join("trace.toy");
-        fs::write(&path, &bytes).map_err(|error| Error::write(&path, error))?;
+        self.folder.replace("trace.toy", &bytes)?;
+        self.folder.finish()?;
         Ok(Traced { bytes: bytes.len() as u64, ..Traced::default() })
     }
 }
@@ -121,7 +121,7 @@ fn a_toy_is_recorded_and_encoded() {
     assert_eq!(expected.len() as u64, 8 * ran.counts.blocks);
     // From a log of the same run.
     let log = scratch.path().join("run.log");
-    let output = LogOutput { path: log.clone(), has_all: false };
+    let output = LogOutput { path: log.clone(), ..LogOutput::default() };
     record(Outputs { log: Some(output), listing: None }, None);
     let options = |capture| ReadOptions {
         log: log.clone(),

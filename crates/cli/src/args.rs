@@ -1,31 +1,40 @@
 //! Options that every verb has: which capture, and what of it.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use tracewright::Trace;
-use tracewright_engine::{Limits, Options};
+use tracewright::{OpenOptions, Trace};
+use tracewright_engine::{Limits, Options, Tally};
 use tracewright_etrace::decode::Handler;
+use tracewright_input::debuginfod::Debuginfod;
 use tracewright_input::etrace::handler_named;
-use tracewright_input::folder::CAPTURE_FILE;
-use tracewright_input::{Capture, ImageFile, Packing, Problem, RawSource, perf};
+use tracewright_input::{Capture, ImageFile, Packing, RawSource};
+use tracewright_profile::Program;
 
 use crate::images;
-use crate::output::{Error, Needs, Outcome, report_problems};
-use crate::profile::open::is_profile;
+use crate::output::{Error, Outcome, report_problems};
+use crate::progress;
 
 /// Which capture.
 #[derive(Args, Clone)]
 pub struct CaptureArgs {
-    /// A capture folder (tracewright's own, or an Arm trace snapshot), a recording of perf or simpleperf (perf.data), or a raw
-    /// trace file (- for standard input).
+    /// A capture folder (tracewright's own, or an Arm trace snapshot), a recording of perf or simpleperf (perf.data), a log of
+    /// tracewright (run.log, or of its plugin for QEMU), or a raw trace file (- for standard input).
     pub capture: PathBuf,
 
-    /// Where programs are that a recording of perf or simpleperf names: a copy of the machine's folders, or just the files (repeat
-    /// for more).
+    /// A copy of the traced machine's files.
+    ///
+    /// Programs that a recording of perf or simpleperf names are looked for there, by their path or just by their name (repeat for more).
     #[arg(long, value_name = "FOLDER", help_heading = "Recordings of perf")]
     pub symfs: Vec<PathBuf>,
+
+    /// Ask this debuginfod server for programs and debug files that are not here (repeat for more; without it, those in
+    /// DEBUGINFOD_URLS, and none if that is not set).
+    #[arg(long, value_name = "URL", help_heading = "Recordings of perf")]
+    debuginfod: Vec<String>,
 
     /// How a raw trace file is packed.
     #[arg(long, value_parser = packing(), help_heading = "Raw trace files")]
@@ -77,61 +86,55 @@ impl CaptureArgs {
         Self { capture: capture.to_owned(), ..self.clone() }
     }
 
-    /// Opens the capture.
-    pub fn open(&self) -> Result<Capture, Error> {
-        let describes = self.packing.is_some() || !self.sources.is_empty();
-        if perf::is_recording(&self.capture) {
-            if describes {
-                let message =
-                    "--packing and --source describe raw trace files; a recording of perf describes itself";
-                return Err(Error::Message(message.into()));
-            }
-            return Ok(perf::open(&self.capture, &self.symfs)?);
-        }
-        if !self.symfs.is_empty() {
-            let path = self.capture.display();
-            let message = format!("{path} is no recording of perf: --symfs says where programs of one are");
-            return Err(Error::Message(message));
-        }
-        if self.capture.is_dir() {
-            if describes {
-                let message =
-                    "--packing and --source describe raw trace files; a capture folder describes itself";
-                return Err(Error::Message(message.into()));
-            }
-            return Ok(Capture::open(&self.capture)?);
-        }
-        let is_etrace = self.sources.iter().any(|source| matches!(source, RawSource::Etrace(_)));
-        if is_etrace && self.packing.is_some() {
-            let message = "E-Trace is not read from frames, and has no --packing";
-            return Err(Problem::file_error(&self.capture, message).into());
-        }
-        let Some(format) = self.packing.or(is_etrace.then_some(Packing::Source)) else {
-            let path = self.capture.display();
-            let message = if self.capture.file_name().is_some_and(|name| name == CAPTURE_FILE) {
-                format!("{path} belongs to a capture: give its folder")
-            } else if self.capture.file_name().is_some_and(|name| name == "snapshot.ini") {
-                format!("{path} belongs to a snapshot: give its folder")
-            } else if is_profile(&self.capture) {
-                format!("{path} is a profile, without any trace: profile, merge and diff take it")
-            } else if self.capture.exists() || self.capture.as_os_str() == "-" {
-                format!(
-                    "{path} is a raw trace file: say how it is packed with --packing, and its sources with --source (E-Trace: --source alone)"
-                )
-            } else {
-                format!("{path}: no such file or folder")
+    /// Returns the options to open the capture with.
+    fn options(&self) -> OpenOptions {
+        let options = self.symfs.iter().fold(OpenOptions::new(), OpenOptions::symbol_folder);
+        let options = self.debuginfod().into_iter().fold(options, OpenOptions::debuginfod);
+        let options = self.sources.iter().cloned().fold(options, OpenOptions::source);
+        self.packing.into_iter().fold(options, OpenOptions::packing)
+    }
+
+    /// The servers to ask for programs and debug files, if any. What is fetched is reported.
+    pub fn debuginfod(&self) -> Option<Debuginfod> {
+        // One for the whole run: a server that cannot be reached is not asked again.
+        static SERVERS: OnceLock<Option<Debuginfod>> = OnceLock::new();
+        let servers = SERVERS.get_or_init(|| {
+            let servers = match self.debuginfod.is_empty() {
+                true => Debuginfod::of_environment()?,
+                false => Debuginfod::new(self.debuginfod.iter().cloned()),
             };
-            return Err(Error::Message(message));
-        };
-        Ok(Capture::raw(&self.capture, format, &self.sources)?)
+            Some(servers.watch(progress::fetched))
+        });
+        servers.clone()
+    }
+
+    /// Opens the capture without its programs.
+    pub fn open(&self) -> Result<Capture, tracewright::Error> {
+        self.options().open_capture(&self.capture)
+    }
+}
+
+/// Option of all verbs that show inlined functions.
+#[derive(Args, Clone, Debug, Default)]
+pub struct InlineArgs {
+    /// Do not show inlined functions: their instructions belong to the functions that they are inlined into.
+    #[arg(long)]
+    no_inline: bool,
+}
+
+impl InlineArgs {
+    /// Chooses what a program shows.
+    pub fn of(&self, program: Program) -> Program {
+        program.show_inlined(!self.no_inline)
     }
 }
 
 /// The program that was traced.
 #[derive(Args, Clone, Default)]
 pub struct ProgramArgs {
-    /// A program file that ran, ELF or raw, and the address it was loaded at, in hexadecimal (repeat for more). Of two at one
-    /// address, and before the capture's own memory images, the first counts.
+    /// A program that ran, ELF or raw, and the address it was loaded at, in hexadecimal (repeat for more).
+    ///
+    /// Of two at one address, and before the capture's own memory images, the first counts.
     #[arg(long = "image", value_name = "FILE[@ADDR]")]
     pub images: Vec<ImageFile>,
 
@@ -158,8 +161,11 @@ impl ProgramArgs {
     /// Opens a capture and the program that ran, and reports what is wrong with them.
     pub fn open(&self, capture: &CaptureArgs) -> Result<(Trace, Outcome), Error> {
         let options = Options { handlers: self.handlers(), ..Options::default() };
-        let trace = Trace::new(capture.open()?, &self.images, self.accept_mismatch).options(options);
-        let outcome = report_problems(trace.problems(), Needs::All);
+        let open = capture.options().accept_mismatch(self.accept_mismatch);
+        let open = self.images.iter().fold(open, |open, file| open.image(&file.path, file.at));
+        let trace = open.open(&capture.capture)?.options(options);
+        // Code that is not there is reported when it is known whether it ran.
+        let outcome = report_problems(trace.problems_of(&Tally::default()));
         images::report_remarks(trace.image(), &self.images);
         Ok((trace, outcome))
     }
@@ -168,7 +174,9 @@ impl ProgramArgs {
 /// Limits of decoding, for every verb that decodes.
 #[derive(Args, Clone, Debug, Default)]
 pub struct LimitArgs {
-    /// Stop after so many instructions of each source. What was decoded is shown, and the exit status is 1.
+    /// Stop after so many instructions.
+    ///
+    /// Of each source, where a capture has several. What was decoded is shown, and the exit status is 1.
     #[arg(long, value_name = "N", help_heading = "Limits")]
     max_instructions: Option<u64>,
 
@@ -209,30 +217,68 @@ pub struct SelectArgs {
     /// Only this trace buffer, or `all`.
     #[arg(long, value_name = "NAME")]
     pub buffer: Option<String>,
+
+    /// Only the source that traces this core, where the capture numbers cores (repeat for more).
+    #[arg(long = "cpu", value_name = "N")]
+    pub cpus: Vec<u32>,
 }
 
 impl SelectArgs {
     /// Whether all there is is wanted.
     pub fn is_all(&self) -> bool {
-        self.ids.is_empty() && matches!(self.buffer.as_deref(), None | Some("all"))
+        self.ids.is_empty() && self.cpus.is_empty() && matches!(self.buffer.as_deref(), None | Some("all"))
     }
 
     /// Opens a capture without its programs, reports what is wrong with its trace, and chooses sources and buffers.
     pub fn open(&self, capture: &CaptureArgs, first_only: bool) -> Result<(Trace, Outcome), Error> {
         let trace = Trace::without_programs(capture.open()?);
-        let outcome = report_problems(trace.problems(), Needs::Trace);
+        let outcome = report_problems(trace.trace_problems());
         Ok((self.of(trace, first_only), outcome))
     }
 
     /// Chooses sources and buffers. `first_only`: without --buffer, only the first buffer, as OpenCSD's tools do.
     pub fn of(&self, trace: Trace, first_only: bool) -> Trace {
         let trace = self.ids.iter().fold(trace, |trace, &id| trace.source(id));
+        let trace = self.cpus.iter().fold(trace, |trace, &cpu| trace.cpu(cpu));
         let first = trace.capture().buffers.first().filter(|_| first_only).map(|buffer| buffer.name.clone());
         match self.buffer.clone().or(first) {
             Some(name) if name != "all" => trace.buffer(&name),
             _ => trace,
         }
     }
+}
+
+/// Which part of the trace file: options of all verbs that read trace.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct OffsetArgs {
+    /// Only packets that begin at this offset of the trace file or later, and what they tell.
+    #[arg(long, value_name = "OFFSET", value_parser = offset, default_value = "0", hide_default_value = true, help_heading = "Only a part")]
+    from: u64,
+
+    /// Only packets that begin before this offset of the trace file, and what they tell.
+    #[arg(long, value_name = "OFFSET", value_parser = offset, help_heading = "Only a part")]
+    to: Option<u64>,
+}
+
+impl OffsetArgs {
+    /// The part of the trace file.
+    pub fn range(&self) -> Range<u64> {
+        self.from..self.to.unwrap_or(u64::MAX)
+    }
+
+    /// Returns whether the whole trace file is asked for.
+    pub fn is_whole(&self) -> bool {
+        self.range() == (0..u64::MAX)
+    }
+}
+
+/// `0x1f` or `31`.
+pub fn offset(text: &str) -> Result<u64, String> {
+    let value = match text.strip_prefix("0x").or(text.strip_prefix("0X")) {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    value.map_err(|_| "expected an offset, decimal or with 0x".into())
 }
 
 /// `0x10` or `16`.

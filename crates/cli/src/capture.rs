@@ -8,7 +8,7 @@ use tracewright_capture::etrace::delta;
 use tracewright_capture::{Condition, Error, EventAt, LogProblem, Protocols, Remark};
 use tracewright_core::Isa;
 
-use crate::output::{self, report};
+use crate::output::{self, is_quiet, report};
 
 impl From<Error> for output::Error {
     fn from(error: Error) -> Self {
@@ -17,7 +17,7 @@ impl From<Error> for output::Error {
             Error::Option(message) => format!("--option {message}"),
             Error::UnknownOption { .. } => format!("{error}: `--option help` lists all"),
             Error::Condition { of, problem, marked } => {
-                let problem = problem.replace("with NAME@", "with --event NAME@");
+                let problem = problem.replace("with NAME@", "with --when-event NAME@");
                 return Self::Marked(format!("{}: {problem}", option(*of)), marked.clone());
             }
             Error::Event(EventAt::Text(_), _) => format!("--{error}"),
@@ -52,8 +52,15 @@ fn option(of: Condition) -> &'static str {
 
 /// Reports what should be known of a capture.
 pub fn remark(remark: &Remark) {
+    let is_minor = matches!(
+        remark,
+        Remark::Note(_) | Remark::SmallBuffer { .. } | Remark::Trigger { .. } | Remark::OneThread { .. }
+    );
+    if is_minor && is_quiet() {
+        return;
+    }
     report(&match remark {
-        Remark::SmallBuffer { .. } => format!("--buffer: {remark}"),
+        Remark::SmallBuffer { .. } => format!("--port-buffer: {remark}"),
         Remark::Never(of, _) => format!("{} {remark}", option(*of)),
         Remark::NothingTraced { .. } => format!("--when {remark}"),
         Remark::LeftOut(_) => format!("--when: {remark}"),

@@ -16,8 +16,13 @@ pub fn find(capture: &Capture) -> Result<Clocks, Error> {
 }
 
 fn reported(clocks: Clocks) -> Clocks {
-    clocks.problems.iter().for_each(|problem| report(problem));
+    report_problems(&clocks);
     clocks
+}
+
+/// Reports what is wrong with clocks.
+pub fn report_problems(clocks: &Clocks) {
+    clocks.problems.iter().for_each(|problem| report(problem));
 }
 
 /// Returns whether delta traces were as they should be.
@@ -25,7 +30,8 @@ pub fn outcome(clocks: &Clocks) -> Outcome {
     Outcome::from_errors(clocks.problems.len() as u64)
 }
 
-/// Reports delta traces that do not fit.
-pub fn report_ends(ends: impl IntoIterator<Item = ClockEnd>) {
-    ends.into_iter().for_each(|end| end.to_string().lines().for_each(report));
+/// Reports delta traces that do not fit; says whether there are any.
+pub fn report_ends(ends: impl IntoIterator<Item = ClockEnd>) -> Outcome {
+    let lines = ends.into_iter().map(|end| end.to_string()).filter(|lines| !lines.is_empty());
+    Outcome::from_errors(lines.map(|lines| lines.lines().map(report).count() as u64).sum())
 }

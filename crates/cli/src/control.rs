@@ -17,11 +17,11 @@ pub struct ControlArgs {
     when: Option<String>,
 
     /// An event for --when: it happens before this instruction, or in this cycle (repeat for more).
-    #[arg(long = "event", value_name = "NAME@instruction=N|NAME@cycle=N")]
+    #[arg(long = "when-event", value_name = "NAME@instruction=N|NAME@cycle=N")]
     events: Vec<String>,
 
     /// Events for --when, one on each line of this file.
-    #[arg(long = "events", value_name = "FILE")]
+    #[arg(long = "when-events", value_name = "FILE")]
     file: Option<PathBuf>,
 }
 

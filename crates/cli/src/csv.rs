@@ -47,6 +47,11 @@ impl<const N: usize> Csv<N> {
         };
     }
 
+    /// Returns the rows since the last call.
+    pub fn take(&mut self) -> String {
+        std::mem::take(&mut self.0)
+    }
+
     pub fn finish(self) -> String {
         self.0
     }

@@ -1,6 +1,6 @@
 //! `tracewright encode`: from a log of what was executed to a trace.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
@@ -14,7 +14,8 @@ use tracewright_qemu::format::Off;
 
 use crate::capture::{DeltaArgs, protocols, remarked};
 use crate::control::ControlArgs;
-use crate::output::{Error, Form, Outcome, report, say, write};
+use crate::json::line;
+use crate::output::{Error, ForceArgs, Form, Outcome, Output, is_quiet, report, say, write};
 use crate::port::{self, PortArgs};
 use crate::record::{Progress, delta_json, grouped, traced_lines, unknown_line};
 use crate::retirement::{end_words, is_log, source_name};
@@ -28,7 +29,8 @@ use crate::stop;
 /// E-Trace has data trace of them.
 #[derive(Args)]
 #[command(after_help = "\
-Exit status: 0 good; 1 the log had errors (they are printed; what came before them is encoded); 2 bad usage, or nothing could be read.
+Exit status: 0 complete; 1 the log had errors (they are printed; what came
+before them is encoded); 2 bad usage, or nothing could be read.
 
 Examples:
   tracewright record --log run.log programs/bin/sort.elf
@@ -36,22 +38,22 @@ Examples:
   tracewright encode run.log --image programs/bin/sort.elf -o run \\
       --when 'start at main; stop at exit'
   tracewright encode spike.log -o run --option branch_prediction=off
-  tracewright encode run.log -o run --port 1/2 --summary port.json
+  tracewright encode run.log -o run --port 1/2 --summary-json port.json
   tracewright encode cva6.log -o run --delta
   tracewright encode x.log -o run --option help")]
 pub struct Opts {
     /// The log.
     log: PathBuf,
 
-    /// The folder that the capture goes to, which is made.
-    #[arg(short, long, value_name = "DIR")]
+    /// Where the result is written: a file (- is standard output), or the folder of a capture, which is made.
+    #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
 
-    /// A program file that ran, ELF or raw, and the address it was loaded at, in hexadecimal (repeat for more).
+    /// A program that ran, ELF or raw, and the address it was loaded at, in hexadecimal (repeat for more).
     #[arg(long = "image", value_name = "FILE[@ADDR]")]
     images: Vec<ImageFile>,
 
-    /// The protocol that the trace is written in. If not given, it is E-Trace for RISC-V, and ETMv4 for Arm.
+    /// The protocol of the trace. If not given, it is E-Trace for RISC-V, and ETMv4 for Arm.
     #[arg(long, value_parser = protocols(""))]
     protocol: Option<String>,
 
@@ -66,17 +68,18 @@ pub struct Opts {
     #[command(flatten)]
     delta: DeltaArgs,
 
-    /// Only this thread, of a log of tracewright's plugin for QEMU; otherwise all of them, each a source of its own.
+    /// Only this thread, of a log of tracewright's plugin for QEMU.
+    ///
+    /// Otherwise all of them, each a source of its own.
     #[arg(long, value_name = "N")]
     thread: Option<u32>,
 
-    /// Write what it came to to this file, as a JSON object.
-    #[arg(long, value_name = "FILE")]
-    summary: Option<PathBuf>,
+    #[command(flatten)]
+    force: ForceArgs,
 
-    /// Say nothing at the end if all went well.
-    #[arg(long, short)]
-    quiet: bool,
+    /// Write totals to this file, as a JSON object.
+    #[arg(long, value_name = "FILE")]
+    summary_json: Option<PathBuf>,
 
     #[command(flatten)]
     control: ControlArgs,
@@ -107,13 +110,16 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         port: opts.port.asked(),
         control: opts.control.asked()?,
         delta: opts.delta.delta.clone(),
+        replace: opts.force.replace(),
         ..CaptureOptions::new(dir)
     };
+    let summary = opts.summary_json.as_ref().map(|path| Output::open_whole(path, Form::Json, opts.force));
+    let summary = summary.transpose()?;
     let refuse = |why: &str| Err(Error::Message(format!("{}: {why}", opts.log.display())));
     if is_log(&opts.log) {
         return match capture.delta {
             Some(_) => refuse("--delta: QEMU's log does not tell in which cycles instructions retire"),
-            None => threads(opts, &capture),
+            None => threads(opts, &capture, summary),
         };
     }
     if opts.thread.is_some() {
@@ -138,10 +144,10 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         }
         (traced, instructions, error.is_none())
     };
-    if let Some(path) = &opts.summary {
-        write_summary(path, instructions, &traced)?;
+    if let Some(file) = summary {
+        write_summary(file, instructions, &traced)?;
     }
-    if !opts.quiet {
+    if !is_quiet() {
         let name = opts.log.file_name().unwrap_or_default().to_string_lossy();
         report(&format!("{name}: {} instructions encoded", grouped(instructions)));
         traced_lines(&traced, instructions, Some(dir));
@@ -163,7 +169,7 @@ fn log(opts: &Opts, capture: CaptureOptions) -> Result<(Traced, u64, bool), Erro
     };
     let mut progress = Progress::new();
     let read = remarked(|remarks| {
-        let read = read(options, &mut |blocks| progress.show(blocks), remarks);
+        let read = read(options, &mut |so_far| progress.show(&so_far.into()), remarks);
         progress.finish();
         read
     })?;
@@ -172,16 +178,15 @@ fn log(opts: &Opts, capture: CaptureOptions) -> Result<(Traced, u64, bool), Erro
 }
 
 /// Encodes a log of threads: E-Trace of RISC-V, ETMv4 of Arm.
-fn threads(opts: &Opts, capture: &CaptureOptions) -> Result<Outcome, Error> {
+fn threads(opts: &Opts, capture: &CaptureOptions, summary: Option<Output>) -> Result<Outcome, Error> {
     let mut remarks = Vec::new();
     let encoded = encode::retirement_log(&opts.log, opts.thread, capture, &mut remarks);
-    remarks.retain(|remark| !opts.quiet || !matches!(remark, Remark::Note(_)));
     let is_of_log = |remark: &Remark| matches!(remark, Remark::Note(_) | Remark::LogDamaged(..));
     let (of_log, others): (Vec<_>, Vec<_>) = remarks.iter().partition(|remark| is_of_log(remark));
     of_log.into_iter().for_each(crate::capture::remark);
     let threads = encoded.as_ref().map_or(&[][..], |encoded| &encoded.threads);
     for thread in threads {
-        if !opts.quiet || thread.off != Some(Some(Off::Exit)) {
+        if !is_quiet() || thread.off != Some(Some(Off::Exit)) {
             let (name, end) = (source_name(thread.index), thread.off.map_or("damaged", end_words));
             let count = grouped(thread.instructions);
             say(&format!("  {name:<16} {count:>16}  instructions; {end}"));
@@ -190,10 +195,10 @@ fn threads(opts: &Opts, capture: &CaptureOptions) -> Result<Outcome, Error> {
     others.into_iter().for_each(crate::capture::remark);
     let encoded = encoded?;
     let traced = &encoded.traced;
-    if let Some(path) = &opts.summary {
-        write_summary(path, encoded.instructions, traced)?;
+    if let Some(file) = summary {
+        write_summary(file, encoded.instructions, traced)?;
     }
-    if !opts.quiet {
+    if !is_quiet() {
         traced_lines(traced, encoded.encoded, opts.output.as_deref());
         unknown_line(traced.unknown);
     }
@@ -201,12 +206,12 @@ fn threads(opts: &Opts, capture: &CaptureOptions) -> Result<Outcome, Error> {
 }
 
 /// Writes what a trace came to to a file.
-fn write_summary(path: &Path, instructions: u64, traced: &Traced) -> Result<(), Error> {
+fn write_summary(to: Output, instructions: u64, traced: &Traced) -> Result<(), Error> {
     let object = serde_json::json!({
         "instructions": instructions, "trace_bytes": traced.bytes, "packets": traced.packets,
         "port": traced.port.as_ref().map(port::json), "delta": traced.delta.as_ref().map(delta_json),
     });
-    write(path, Form::Json, format!("{object}\n").as_bytes(), false)
+    to.write_whole(line("encode", object).as_bytes(), false)
 }
 
 /// Whether somebody says that it is RV32.

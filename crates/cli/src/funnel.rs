@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tracewright_profile::{Funnel, Profile, Program};
 
-use crate::output::{Outcome, report, say};
+use crate::output::{Outcome, is_quiet, report, say};
 use crate::record::grouped;
 
 /// Instructions of a binary of which no function is known.
@@ -43,6 +43,9 @@ impl<'a> Left<'a> {
 
 /// Says on standard error what is left at each step, and why the rest is not.
 pub fn report_steps(profile: &Profile, program: &Program, left: &Left<'_>) {
+    if is_quiet() {
+        return;
+    }
     let unknown = unknown(profile, program);
     for row in unknown.iter().take(MOST_NAMED) {
         // A few instructions between functions are in any binary.
@@ -67,8 +70,10 @@ pub fn report_all(profile: &Profile, program: &Program, left: &Left<'_>) {
 
 /// The same of profiles whose binaries are not asked for.
 pub fn report_sums(funnel: &Funnel, left: &Left<'_>) {
-    say("");
-    lines(funnel, &[], left).iter().for_each(|line| say(line));
+    if !is_quiet() {
+        say("");
+        lines(funnel, &[], left).iter().for_each(|line| say(line));
+    }
     report_nothing(funnel, left);
 }
 
@@ -87,24 +92,25 @@ fn why_nothing(funnel: &Funnel, left_out: &str) -> String {
             "no image has the code that ran (give it with --image FILE[@ADDR], of recordings with --symfs FOLDER)"
                 .into()
         }
-        Funnel { instructions: 0, .. } => "nothing could be decoded".into(),
+        Funnel { instructions: 0, bytes_unread: 1.., .. } => "sources that cannot be read".into(),
+        Funnel { instructions: 0, .. } => "the trace reports no instruction".into(),
         _ => format!("all was left out: {left_out}"),
     }
 }
 
-/// Returns whether what a funnel says is complete, for profiles of which nothing else says so any more.
+/// Returns whether a profile is complete, judging by its funnel: of a kept one nothing else is known.
 pub fn outcome(funnel: &Funnel) -> Outcome {
-    Outcome::from_errors(funnel.mismatches + u64::from(funnel.is_lower_bound()))
+    if funnel.is_complete() { Outcome::Good } else { Outcome::HadErrors }
 }
 
 /// For programs.
 pub fn object(funnel: &Funnel) -> Value {
     json!({
         "bytes": funnel.bytes,
-        "bytes_decoded": funnel.bytes_decoded(),
-        "bytes_around": funnel.bytes_around,
-        "bytes_unread": funnel.bytes_unread,
-        "bytes_lost": funnel.bytes_lost,
+        "decoded_bytes": funnel.bytes_decoded(),
+        "around_bytes": funnel.bytes_around,
+        "unread_bytes": funnel.bytes_unread,
+        "lost_bytes": funnel.bytes_lost,
         "gaps": funnel.gaps,
         "instructions": funnel.instructions,
         "without_code": funnel.without_code,
@@ -162,9 +168,10 @@ fn lines(funnel: &Funnel, unknown: &[Unknown<'_>], left: &Left<'_>) -> Vec<Strin
     };
     let at = step("bytes of trace", funnel.bytes, 0);
     add(at, funnel.stopped > 0, "up to a limit that was reached: what follows is not decoded".into());
-    step("decoded", funnel.bytes_decoded(), funnel.bytes);
+    // Frames have no trace of any source: they are not lost.
+    step("decoded", funnel.bytes_decoded(), funnel.bytes.saturating_sub(funnel.bytes_around));
     let bytes = |count: u64, what: &str| format!("{} {what}", grouped(count));
-    add(at, funnel.bytes_around > 0, bytes(funnel.bytes_around, "around it: frames, sources not asked for"));
+    add(at, funnel.bytes_around > 0, bytes(funnel.bytes_around, "of frames, and of sources not asked for"));
     add(at, funnel.bytes_unread > 0, bytes(funnel.bytes_unread, "of sources that cannot be read"));
     let gaps = match funnel.gaps {
         0 => "before the first synchronisation".into(),
@@ -178,6 +185,8 @@ fn lines(funnel: &Funnel, unknown: &[Unknown<'_>], left: &Left<'_>) -> Vec<Strin
     let uncounted = "a loop or path ran that the trace does not count";
     add(at, funnel.unknown_paths > 0, times(funnel.unknown_paths, uncounted));
     add(at, funnel.is_lower_bound(), "all counts are lower bounds".into());
+    let is_unexplained = !funnel.is_complete() && Funnel { faults: 0, ..*funnel }.is_complete();
+    add(at, is_unexplained, "something else was wrong or missing when it was counted".into());
     let lost = |before: u64, after: u64| before.saturating_sub(after);
     let in_none = lost(funnel.instructions, funnel.in_binary);
     add(at, in_none > 0, format!("{} of no known binary", grouped(in_none)));
@@ -199,12 +208,7 @@ fn lines(funnel: &Funnel, unknown: &[Unknown<'_>], left: &Left<'_>) -> Vec<Strin
     for (number, line) in lines.iter().enumerate() {
         all.push(line.clone());
         let of = why.iter().filter(|(at, _)| *at == number + 1);
-        all.extend(of.map(|(_, text)| cut(&format!("  - {text}"))));
+        all.extend(of.map(|(_, text)| format!("  - {text}")));
     }
     all
-}
-
-/// So that it fits a terminal.
-fn cut(line: &str) -> String {
-    if line.chars().count() <= 80 { line.to_owned() } else { line.chars().take(79).chain(['…']).collect() }
 }

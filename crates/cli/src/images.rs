@@ -3,7 +3,7 @@
 use tracewright_image::{Image, Overlap, Remark};
 use tracewright_input::ImageFile;
 
-use crate::output::{Outcome, report};
+use crate::output::{self, Outcome, report};
 
 /// No more are reported one by one.
 const MOST: usize = 5;
@@ -22,14 +22,17 @@ pub fn report_remarks(image: &Image, named: &[ImageFile]) {
     let mut remarks = remarks(image, named);
     remarks.retain(|remark| !matches!(remark, Remark::Overlap(Overlap { name, .. }) if !is_named(name)));
     for remark in remarks.iter().take(MOST) {
-        report(&format!("warning: {remark}"));
+        output::remark(&format!("warning: {remark}"));
     }
     if remarks.len() > MOST {
-        report(&format!("warning: {} more like these (tracewright info lists them)", remarks.len() - MOST));
+        output::remark(&format!(
+            "warning: {} more like these (tracewright info lists them)",
+            remarks.len() - MOST
+        ));
     }
 }
 
-/// Reports files whose source lines take too much memory, after all that was asked of them.
+/// Reports files whose source lines take too much memory or are damaged, after all that was asked of them.
 pub fn report_left_out(image: &Image) -> Outcome {
     let mut outcome = Outcome::Good;
     for (name, units) in image.lines_left_out() {
@@ -37,6 +40,10 @@ pub fn report_left_out(image: &Image) -> Outcome {
         report(&format!(
             "{name}: its line tables take too much memory: no source lines of {units} compilation unit{plural}"
         ));
+        outcome = Outcome::HadErrors;
+    }
+    for (name, why) in image.damaged_lines() {
+        report(&format!("{name}: {why}: its source lines are missing"));
         outcome = Outcome::HadErrors;
     }
     outcome

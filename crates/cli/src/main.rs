@@ -16,8 +16,10 @@ mod filter;
 mod funnel;
 mod images;
 mod info;
+mod json;
 mod line;
 mod merge;
+mod options;
 mod output;
 mod packets;
 mod port;
@@ -29,6 +31,8 @@ mod shell;
 mod stalls;
 mod stats;
 mod stop;
+mod table;
+mod terminal;
 mod timeline;
 
 use std::io::ErrorKind;
@@ -38,6 +42,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use tracewright_core::text::Printable;
 
 use crate::output::{Error, Outcome};
+use crate::terminal::TerminalArgs;
 
 /// Read, explain and make processor traces.
 ///
@@ -49,10 +54,18 @@ use crate::output::{Error, Outcome};
 struct Cli {
     #[command(subcommand)]
     verb: Verb,
+
+    #[command(flatten)]
+    terminal: TerminalArgs,
+
+    /// Print no closing lines, remarks and warnings on standard error, only errors.
+    #[arg(short, long, global = true)]
+    quiet: bool,
 }
 
-const EXIT_STATUS: &str = "Exit status: 0 good; 1 the capture or its trace had errors (they are printed); 2 bad usage, or nothing \
-could be read.";
+const EXIT_STATUS: &str = "Exit status, the same in all verbs: 0 complete; 1 the answer is there, but something in the trace or the program \
+was wrong or missing (the closing lines say what); 2 bad usage, or nothing could be read. Also 3 for a minimum that is not reached (coverage); record \
+ends with the status of the program that it ran.";
 
 #[derive(Subcommand)]
 enum Verb {
@@ -66,6 +79,9 @@ enum Verb {
     Info(info::Opts),
     #[command(hide = true)]
     Man(shell::ManOpts),
+    /// Print the table of options in the book.
+    #[command(hide = true)]
+    Options,
     Merge(merge::Opts),
     Packets(packets::Opts),
     Profile(profile::Opts),
@@ -76,10 +92,12 @@ enum Verb {
 }
 
 fn main() -> ExitCode {
-    let verb = match Cli::try_parse() {
-        Ok(cli) => cli.verb,
+    let Cli { verb, terminal, quiet } = match Cli::try_parse() {
+        Ok(cli) => cli,
         Err(error) => return unparsed(error),
     };
+    terminal::set(terminal);
+    output::set_quiet(quiet);
     let outcome = match verb {
         Verb::Annotate(opts) => annotate::run(&opts),
         Verb::Completions(opts) => shell::completions(&opts, Cli::command()),
@@ -90,14 +108,16 @@ fn main() -> ExitCode {
         Verb::Encode(opts) => encode::run(&opts),
         Verb::Info(opts) => info::run(&opts),
         Verb::Man(opts) => shell::man(&opts, Cli::command()),
+        Verb::Options => shell::options(Cli::command()),
         Verb::Merge(opts) => merge::run(&opts),
         Verb::Packets(opts) => packets::run(&opts),
         Verb::Profile(opts) => profile::run(&opts),
-        Verb::Record(opts) => record::run(*opts),
+        Verb::Record(opts) => record::run(&opts),
         Verb::Stalls(opts) => stalls::run(&opts),
         Verb::Stats(opts) => stats::run(&opts),
         Verb::Timeline(opts) => timeline::run(&opts),
     };
+    terminal::finish_pager();
     match outcome {
         Ok(Outcome::Good) => ExitCode::SUCCESS,
         Ok(Outcome::HadErrors) => ExitCode::from(1),

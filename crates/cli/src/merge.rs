@@ -11,7 +11,8 @@ use tracewright_profile::{Profile, store};
 use crate::args::CaptureArgs;
 use crate::filter::{PartArgs, reasons};
 use crate::funnel::{self, Left};
-use crate::output::{Error, Form, Outcome, Output, report, write};
+use crate::json::line;
+use crate::output::{Error, ForceArgs, Form, Outcome, Output, remark, write};
 use crate::profile::open::{Counted, is_profile, read};
 
 /// Add up profiles and captures.
@@ -34,11 +35,16 @@ pub struct Opts {
     #[command(flatten)]
     part: PartArgs,
 
-    /// Where to; - is standard output.
-    #[arg(short, long, value_name = "FILE")]
+    /// Where the result is written: a file (- is standard output), or the folder of a capture, which is made.
+    #[arg(short, long, value_name = "PATH")]
     output: PathBuf,
 
-    /// What it came to as a JSON object on standard output.
+    #[command(flatten)]
+    force: ForceArgs,
+
+    /// Write JSON, for programs; the book lists its fields.
+    ///
+    /// What it came to, on standard output.
     #[arg(long)]
     json: bool,
 }
@@ -48,11 +54,14 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     if opts.json && opts.output.as_os_str() == "-" {
         return Err(Error::Message("--json and -o - both write to standard output".into()));
     }
-    let output = Output::open_whole(&opts.output, Form::Binary)?;
+    let output = Output::open_whole(&opts.output, Form::Binary, opts.force)?;
     let paths: Vec<_> = std::iter::once(&opts.capture.capture).chain(&opts.more).collect();
     // Those that need no binaries are read side by side.
-    let is_all =
-        !opts.part.filter.any_places() && opts.part.filter.is_whole() && opts.part.filter.window()?.is_all();
+    let is_all = !opts.part.filter.any_places()
+        && !opts.part.filter.any_threads()
+        && opts.part.select.is_all()
+        && opts.part.filter.offsets.is_whole()
+        && opts.part.filter.window()?.is_all();
     let is_plain = |path: &PathBuf| is_profile(path) && is_all;
     let (plain, others): (Vec<_>, Vec<_>) = paths.iter().copied().partition(|path| is_plain(path));
     let sum = |one: Profile, other: Profile| {
@@ -82,7 +91,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     }
     for binary in profile.binaries.iter().filter(|binary| binary.build_id.is_empty() && binary.is_elf) {
         if paths.len() > 1 {
-            report(&format!("{}: no build ID: taken for the same in all that name it", binary.name));
+            remark(&format!("{}: no build ID: taken for the same in all that name it", binary.name));
         }
     }
     let is_empty = profile.funnel.in_output == 0;
@@ -97,7 +106,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             "taken": profile.taken(),
             "funnel": funnel::object(&profile.funnel),
         });
-        write("-".as_ref(), Form::Json, format!("{object}\n").as_bytes(), false)?;
+        write("-".as_ref(), Form::Json, line("merge", object).as_bytes(), false)?;
     }
     let left = Left { known: &reasons(outside), rest: opts.part.filter.left_out(funnel::FILTERED) };
     funnel::report_sums(&profile.funnel, &left);

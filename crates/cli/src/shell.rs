@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Command};
 use clap_complete::{Shell, generate};
 
+use crate::options;
 use crate::output::{Error, Outcome, printable_path};
 
 /// Print a script that completes verbs and options in a shell.
@@ -33,6 +34,12 @@ pub fn completions(opts: &CompletionsOpts, mut command: Command) -> Result<Outco
     let mut script = Vec::new();
     generate(opts.shell, &mut command, env!("CARGO_BIN_NAME"), &mut script);
     io::stdout().write_all(&script)?;
+    Ok(Outcome::Good)
+}
+
+/// Runs `options` for the options of `command`.
+pub fn options(command: Command) -> Result<Outcome, Error> {
+    io::stdout().write_all(options::page(command).as_bytes())?;
     Ok(Outcome::Good)
 }
 

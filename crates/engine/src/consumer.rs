@@ -1,6 +1,6 @@
 use tracewright_core::{Element, MemorySpace};
 use tracewright_flow as flow;
-use tracewright_image::Image;
+use tracewright_image::{Image, Moment};
 
 use crate::place::Place;
 use crate::source::Source;
@@ -15,7 +15,7 @@ pub trait Consumer: Sync {
     const BLOCKS: Blocks = Blocks::Each;
     /// State kept from one element of a source to the next. It is kept for the whole source only if [`in_order`](Self::in_order) is true.
     type State: Default + Send + Sync;
-    /// Result of a part of the trace.
+    /// Result of a part of the trace. It owns its data: the pipeline moves outputs without knowing their type.
     type Output: Default + Send + Sync + 'static;
 
     /// Takes an element.
@@ -91,4 +91,6 @@ pub struct At<'a> {
     pub space: MemorySpace,
     /// The program.
     pub image: &'a Image,
+    /// When the trace was written, and by which thread, where the capture tells.
+    pub moment: Moment,
 }

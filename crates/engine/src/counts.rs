@@ -1,12 +1,8 @@
 //! Counts of packets by kind, and distances between synchronisation points.
 
-use std::collections::BTreeMap;
-
 use tracewright_frames::Lost;
 
-use crate::incoming::is_damage;
-use crate::packets::{Found, Visitor};
-use crate::problem::Problem;
+use crate::packets::{Found, PacketsRead, Visitor};
 use crate::syntax::{Kind, MOST_KINDS, Role, Syntax};
 
 /// Most losses that are kept one by one.
@@ -15,35 +11,20 @@ const MOST_LOSSES: usize = 20;
 /// Counts of a buffer's packets.
 #[derive(Debug, Default)]
 pub struct Counted {
-    /// Number of bytes read.
-    pub bytes: u64,
-    /// What is missing.
-    pub problems: Vec<Problem>,
+    /// What was read, and what is missing.
+    pub read: PacketsRead,
     /// Whether packets name their source.
     pub names_sources: bool,
     /// Counts of each source that was read, by its index in the capture.
     pub sources: Vec<(usize, Counts)>,
     /// Counts of packets that belong to no source.
     pub no_source: Option<Counts>,
-    /// Bytes of sources that no protocol reads, by their numbers in the buffer.
-    pub unread: BTreeMap<u16, u64>,
     /// The first losses.
     pub lost: Vec<Lost>,
     /// Number of losses.
     pub losses: u64,
     /// Number of bytes lost.
     pub lost_bytes: u64,
-    /// Number of losses that are damage.
-    pub damages: u64,
-}
-
-impl Counted {
-    /// Returns the number of errors: problems, damage, and bytes that are no packet.
-    pub fn errors(&self) -> u64 {
-        let counts = self.sources.iter().map(|(_, counts)| counts).chain(&self.no_source);
-        let malformed = counts.flat_map(Counts::kinds).filter(|(kind, ..)| kind.role == Role::Malformed);
-        self.problems.len() as u64 + self.damages + malformed.map(|(_, packets, _)| packets).sum::<u64>()
-    }
 }
 
 impl Visitor for Counted {
@@ -55,11 +36,6 @@ impl Visitor for Counted {
         }
         self.losses += 1;
         self.lost_bytes += lost.len;
-        self.damages += u64::from(is_damage(lost));
-    }
-
-    fn unread(&mut self, id: u16, bytes: u64) {
-        *self.unread.entry(id).or_default() += bytes;
     }
 }
 
@@ -125,10 +101,9 @@ impl Counts {
         rows
     }
 
-    /// Returns the number of packets, without skipped bytes, and the number of bytes.
+    /// Returns the number of packets and of bytes. Bytes skipped in a row count as one packet, as a [`Visitor`] gets them.
     pub fn total(&self) -> (u64, u64) {
-        let packets = self.kinds().into_iter().filter(|(kind, ..)| kind.role != Role::Skipped);
-        (packets.map(|(_, packets, _)| packets).sum(), self.by_kind.iter().map(|(_, bytes)| bytes).sum())
+        self.by_kind.iter().fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1))
     }
 
     /// Returns the number of bytes skipped.

@@ -12,6 +12,7 @@ use crate::erased::{AnyConsumer, AnyOutput, OWN};
 use crate::incoming::{Incoming, Reading};
 use crate::lane;
 use crate::limits::{Limit, Limits, Range};
+use crate::missing::MissingCode;
 use crate::pipeline::{Pipeline, Take};
 use crate::problem::{Error, Named, Problem};
 use crate::protocol::Options;
@@ -21,7 +22,7 @@ use crate::source::Source;
 use crate::tally::Tally;
 
 /// Bytes read before the range, to find a synchronisation point, and after it, since what begins inside may be committed later.
-const LEAD: u64 = 1 << 20;
+pub const LEAD: u64 = 1 << 20;
 
 /// A buffer to decode, and how.
 #[derive(Clone, Copy)]
@@ -88,6 +89,19 @@ impl fmt::Display for Doubt {
     }
 }
 
+/// What was decoded of a source.
+#[derive(Clone, Debug)]
+pub struct SourceTally {
+    /// The source.
+    pub source: Named,
+    /// Bytes of its trace.
+    pub bytes: u64,
+    /// What was decoded. Its numbers of bytes are not filled in.
+    pub tally: Tally,
+    /// Where code ran that no image has.
+    pub missing: MissingCode,
+}
+
 /// The result of decoding a buffer.
 #[derive(Debug)]
 pub struct Decoded<O> {
@@ -95,21 +109,14 @@ pub struct Decoded<O> {
     pub output: O,
     /// What was decoded.
     pub tally: Tally,
+    /// What was decoded of each source.
+    pub sources: Vec<SourceTally>,
     /// What is missing or may be wrong.
     pub problems: Vec<Problem>,
     /// Bytes of sources that no protocol reads: trace ID and number.
     pub unread: Vec<(u16, u64)>,
     /// Whether `take` asked to stop.
     pub is_stopped: bool,
-}
-
-impl<O> Decoded<O> {
-    /// Returns how many things were wrong: problems, bad gaps, mismatches and unknown paths.
-    pub fn errors(&self) -> u64 {
-        let problems = self.problems.iter().filter(|problem| problem.is_error()).count() as u64;
-        let Tally { bad_gaps, mismatches, unknown_paths, .. } = self.tally;
-        problems + bad_gaps + mismatches + unknown_paths
-    }
 }
 
 /// Threads that decode buffers.
@@ -155,9 +162,9 @@ impl Engine {
         let mut take_any = |output: &AnyOutput, range| take(output.downcast_ref().expect(OWN), range);
         let is_single = consumer.in_order() || request.limits.instructions != Limits::NONE.instructions;
         let jobs = if is_single { 1 } else { self.jobs };
-        let Decoded { output, tally, problems, unread, is_stopped } =
+        let Decoded { output, tally, sources, problems, unread, is_stopped } =
             self.decode_any(request, consumer, jobs, &mut take_any)?;
-        Ok(Decoded { output: *output.downcast().expect(OWN), tally, problems, unread, is_stopped })
+        Ok(Decoded { output: *output.downcast().expect(OWN), tally, sources, problems, unread, is_stopped })
     }
 
     fn decode_any(
@@ -284,8 +291,11 @@ impl<'a> Request<'a> {
         let stopped = pipeline.stopped().filter(|&(_, limit)| limit != Limit::Output);
         problems.extend(stopped.map(|(lane, limit)| Problem::Stopped(named(lane), limit, limits)));
         let decoded = pipeline.decoded(&lanes);
+        let sources = pipeline.sources(&lanes);
         let mut tally = pipeline.tally;
+        let is_explained = tally.no_code > 0 || incoming.unread.iter().any(|bytes| *bytes > 0);
         if !problems.iter().any(Problem::is_error)
+            && !is_explained
             && tally.instructions == 0
             && range.is_all()
             && !options.no_image
@@ -294,7 +304,7 @@ impl<'a> Request<'a> {
         }
         tally.count_bytes(bytes, wanted, &lanes, &decoded, &unread);
         let unread = (0..).zip(incoming.unread).filter(|(_, bytes)| *bytes > 0).collect();
-        Ok(Decoded { output: pipeline.output, tally, problems, unread, is_stopped: flow.is_break() })
+        Ok(Decoded { output: pipeline.output, tally, sources, problems, unread, is_stopped: flow.is_break() })
     }
 }
 

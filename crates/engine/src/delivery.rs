@@ -9,6 +9,7 @@ use tracewright_image::{Image, Moment};
 use crate::consumer::{At, Consumer};
 use crate::erased::AnyOutput;
 use crate::limits::{Limit, Quota, Range};
+use crate::missing::MissingCode;
 use crate::place::{Place, Places};
 use crate::sink::{Item, space_of};
 use crate::source::Source;
@@ -21,6 +22,7 @@ pub struct Part {
     /// File offset of the last byte of each packet, and the length of the output then. Outputs of several sources are sorted by it.
     pub marks: Vec<(u64, usize)>,
     pub tally: Tally,
+    pub missing: MissingCode,
     /// Length of output that was taken already.
     pub taken: usize,
 }
@@ -28,7 +30,8 @@ pub struct Part {
 impl Part {
     /// Creates a part without marks.
     pub fn new(output: Box<AnyOutput>) -> Self {
-        Self { output, marks: Vec::new(), tally: Tally::default(), taken: 0 }
+        let missing = MissingCode::default();
+        Self { output, marks: Vec::new(), tally: Tally::default(), missing, taken: 0 }
     }
 }
 
@@ -90,6 +93,7 @@ pub struct Delivery<'o, 'v, C: Consumer> {
     output: C::Output,
     marks: Vec<(u64, usize)>,
     tally: Tally,
+    missing: MissingCode,
     taken: usize,
     setting: Setting<'o, 'v>,
 }
@@ -114,22 +118,22 @@ impl<C: Consumer> Deliver for Delivery<'_, '_, C> {
         let cut = ended.cut.filter(|_| !is_limited);
         self.tally.cut = cut.map(|(position, len)| (self.setting.place(position).offset, len));
         let place = ended.last.map_or(Place::default(), |last| self.setting.place(last));
-        let Setting { source, space, image, .. } = self.setting;
-        let at = At { source, place, space, image };
+        let Setting { source, space, image, moment, .. } = self.setting;
+        let at = At { source, place, space, image, moment };
         self.consumer.end(self.state, &mut self.output, &at, overflowed);
     }
 }
 
 impl<'o, 'v, C: Consumer> Delivery<'o, 'v, C> {
     pub fn new(consumer: &'o C, state: &'o mut C::State, setting: Setting<'o, 'v>) -> Self {
-        let (output, tally) = (C::Output::default(), Tally::default());
-        Self { consumer, state, output, marks: Vec::new(), tally, taken: 0, setting }
+        let (output, tally, missing) = (C::Output::default(), Tally::default(), MissingCode::default());
+        Self { consumer, state, output, marks: Vec::new(), tally, missing, taken: 0, setting }
     }
 
     /// Returns what was delivered.
     pub fn finish(self) -> Part {
-        let Self { output, marks, tally, taken, .. } = self;
-        Part { output: Box::new(output), marks, tally, taken }
+        let Self { output, marks, tally, missing, taken, .. } = self;
+        Part { output: Box::new(output), marks, tally, missing, taken }
     }
 
     #[inline(always)]
@@ -145,6 +149,7 @@ impl<'o, 'v, C: Consumer> Delivery<'o, 'v, C> {
             Item::PassedOver => self.setting.remembered.passed_over = true,
             Item::Began(space) => {
                 (self.output, self.tally, self.taken) = (C::Output::default(), Tally::default(), 0);
+                self.missing = MissingCode::default();
                 self.marks.clear();
                 self.setting.space = space;
             }
@@ -155,6 +160,7 @@ impl<'o, 'v, C: Consumer> Delivery<'o, 'v, C> {
             Item::Malformed(offset, why) => {
                 let offset = self.setting.place(offset).offset;
                 self.tally.malformed += 1;
+                self.tally.malformed_before_sync += u64::from(self.tally.syncs == 0);
                 self.tally.first_malformed.get_or_insert((offset, why));
             }
             Item::Synchronised(offset, outside) => {
@@ -182,8 +188,13 @@ impl<'o, 'v, C: Consumer> Delivery<'o, 'v, C> {
     #[inline(always)]
     fn give(&mut self, offset: u64, element: &Element) {
         let place = self.setting.place(offset);
-        let at =
-            At { source: self.setting.source, place, space: self.setting.space, image: self.setting.image };
+        let at = At {
+            source: self.setting.source,
+            place,
+            space: self.setting.space,
+            image: self.setting.image,
+            moment: self.setting.moment,
+        };
         self.consumer.element(self.state, &mut self.output, &at, element);
         if self.consumer.size(&self.output) >= TAKE {
             self.much();
@@ -274,6 +285,7 @@ impl<'o, 'v, C: Consumer> Delivery<'o, 'v, C> {
         match &mut element {
             Element::NoCode { address, space } => {
                 tally.no_code += 1;
+                self.missing.add(*address, *space);
                 self.setting.remembered.no_code = true;
                 if tally.first_no_code.is_none() {
                     let at = self.setting.place(offset).offset;
@@ -306,15 +318,14 @@ impl<'o, 'v, C: Consumer> Delivery<'o, 'v, C> {
                     tally.bytes_without_code += if self.setting.remembered.no_code { bytes } else { 0 };
                 }
                 // Bytes before the first synchronisation point are no gap.
-                tally.gaps += u64::from(!matches!(reason, Start));
-                use GapReason::{Discard, Interrupted, Overflow, Start};
-                let is_bad = !matches!(reason, Start | Overflow | Discard | Interrupted);
-                tally.bad_gaps += u64::from(is_bad);
+                let is_gap = *reason != GapReason::Start;
+                tally.gaps += u64::from(is_gap);
                 (*from, *to) = (self.setting.place(*from).offset, self.setting.place(*to).offset);
-                if is_bad {
-                    self.tally.first_bad_gap.get_or_insert((*from, *to, *reason));
+                if is_gap {
+                    self.tally.first_gap.get_or_insert((*from, *to, *reason));
                 }
             }
+            Element::DataLost => tally.data_lost += 1,
             _ => {}
         }
         self.give(offset, &element);

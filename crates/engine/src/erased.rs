@@ -7,7 +7,7 @@ use tracewright_flow as flow;
 use crate::consumer::{Blocks, Consumer};
 use crate::delivery::{Deliver, Delivery, Part, Setting};
 
-/// Output of a consumer, of its own type.
+/// A consumer's output, with its type hidden.
 pub type AnyOutput = dyn Any + Send + Sync;
 
 /// A [`Consumer`] without its types.
@@ -45,7 +45,7 @@ pub const OWN: &str = "a consumer is given its own outputs";
 
 impl<C: Consumer> AnyConsumer for C {
     fn receiver<'c>(&'c self) -> Box<dyn Receiver + 'c> {
-        Box::new(Of { consumer: self, state: C::State::default() })
+        Box::new(SourceReceiver { consumer: self, state: C::State::default() })
     }
 
     fn output(&self) -> Box<AnyOutput> {
@@ -81,12 +81,12 @@ impl<C: Consumer> AnyConsumer for C {
     }
 }
 
-struct Of<'c, C: Consumer> {
+struct SourceReceiver<'c, C: Consumer> {
     consumer: &'c C,
     state: C::State,
 }
 
-impl<C: Consumer> Receiver for Of<'_, C> {
+impl<C: Consumer> Receiver for SourceReceiver<'_, C> {
     fn with(&mut self, setting: Setting<'_, '_>, f: &mut dyn FnMut(&mut dyn Deliver)) -> Part {
         let mut delivery = Delivery::new(self.consumer, &mut self.state, setting);
         f(&mut delivery);

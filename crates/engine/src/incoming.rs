@@ -53,7 +53,7 @@ pub struct Coming {
 }
 
 /// Most places of damage that are listed.
-const MOST_DAMAGE: usize = 20;
+pub const MOST_DAMAGE: usize = 20;
 
 impl<'a> Incoming<'a> {
     pub fn new(
@@ -202,7 +202,7 @@ impl<'a> Reading<'a> {
 }
 
 /// Returns the kind of frames that a buffer has, if any.
-fn format(packing: Packing) -> Option<Format> {
+pub(crate) fn format(packing: Packing) -> Option<Format> {
     match packing {
         Packing::Source => None,
         Packing::CoreSight => Some(Format::Aligned),

@@ -58,7 +58,8 @@ impl<'a> Lane<'a> {
     }
 }
 
-/// Returns the sources of a buffer that a protocol reads and `wants` names, with their protocols.
+/// Returns the sources of a buffer that a protocol reads and `wants` names, with their protocols. In frames, those are sources with a
+/// trace ID: at most 128.
 pub fn readable<'a>(
     capture: &'a Capture,
     buffer: &Buffer,
@@ -69,7 +70,8 @@ pub fn readable<'a>(
         let source = Source::new(capture, index);
         let Some(plug) = source.plug() else { continue };
         // Without frames, sources share bytes only if their packets say whose they are.
-        let is_there = buffer.format.is_framed() || plug.names_sources() || number == 0;
+        let is_there =
+            if buffer.format.is_framed() { source.id < 0x80 } else { plug.names_sources() || number == 0 };
         if is_there && wants(source.id) && found.iter().all(|(other, _)| other.id != source.id) {
             found.push((source, plug));
         }

@@ -9,10 +9,12 @@
 //!
 //! * `reader`: the bytes of a buffer; `incoming`: these bytes without their packing, one lane for each source; `router`: packets of
 //!   sources that share bytes, parsed once; `lane`: a window of a source's bytes.
-//! * `syntax`: the packet level of a protocol; `packets`: all packets of a buffer, shown or counted.
+//! * `syntax`: the packet level of a protocol; `packets`: all packets of a buffer, shown or counted (`counts`).
 //! * `protocol`: the decoding level of a protocol; `stream`: a parser and a decoder as one; `etm`, `etrace`: the protocols.
 //! * `sink`: takes elements from decoders in batches; `delivery`: passes batches to a consumer; `consumer`: the consumer's interface.
-//! * `segment`: decodes a part of a stream; `pipeline`: decodes all streams of a buffer; `decode`: from a request to its result.
+//! * `survey`: what a raw file may be.
+//! * `segment`: decodes a part of a stream; `pipeline`: decodes all streams of a buffer; `decode`: from a request to its result;
+//!   `erased`: consumers with their types hidden, so that these three are compiled once.
 
 mod consumer;
 mod counts;
@@ -25,6 +27,7 @@ mod incoming;
 mod lane;
 mod limits;
 mod line;
+mod missing;
 mod packets;
 mod pipeline;
 mod place;
@@ -36,15 +39,17 @@ mod segment;
 mod sink;
 mod source;
 mod stream;
+mod survey;
 mod syntax;
 mod tally;
 
 pub use consumer::{At, Blocks, Consumer};
 pub use counts::{Counted, Counts, Distances};
-pub use decode::{Decoded, Doubt, Engine, Request};
+pub use decode::{Decoded, Doubt, Engine, Request, SourceTally};
 pub use incoming::is_damage;
 pub use limits::{Limit, Limits, Range};
 pub use line::Line;
+pub use missing::{MissingCode, MissingRange};
 pub use packets::{AnyPacket, Found, PacketRequest, PacketsRead, Visitor};
 pub use place::Place;
 pub use problem::{CannotDecode, Error, Fault, Named, Problem};
@@ -53,5 +58,6 @@ pub use reader::{BufferReader, Progress};
 pub use sink::Mode;
 pub use source::Source;
 pub use stream::Feed;
+pub use survey::{Fit, FoundSource, Looks, Survey, survey};
 pub use syntax::{Kind, MOST_KINDS, PacketSink, Role, Syntax};
 pub use tally::{Reason, Tally};

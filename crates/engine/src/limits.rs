@@ -1,6 +1,6 @@
 use crate::tally::Tally;
 
-/// Part of a file: elements of packets that begin inside it are decoded.
+/// Part of a file: packets that begin inside it, and what they tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
     /// Offset of the first byte.
@@ -16,6 +16,11 @@ impl Range {
     /// Returns whether this is the whole file.
     pub fn is_all(self) -> bool {
         self == Self::ALL
+    }
+
+    /// Returns whether an offset is inside.
+    pub fn has(self, offset: u64) -> bool {
+        self.from <= offset && offset < self.to
     }
 }
 

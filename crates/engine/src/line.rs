@@ -50,6 +50,16 @@ impl Line {
         self
     }
 
+    /// Appends the numbers of the bits that are set, as a JSON array.
+    pub fn bit_numbers(&mut self, bits: u8) -> &mut Self {
+        let mut separator = "[";
+        for bit in (0..u8::BITS).filter(|bit| bits >> bit & 1 == 1) {
+            self.text(separator).decimal(bit.into());
+            separator = ",";
+        }
+        self.text(if bits == 0 { "[]" } else { "]" })
+    }
+
     /// Appends a byte as two hexadecimal digits.
     #[inline]
     pub fn hex_byte(&mut self, byte: u8) -> &mut Self {

@@ -1,6 +1,7 @@
 //! Reads the packets of a capture's buffers.
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::fmt;
 
 use tracewright_core::TraceId;
@@ -8,9 +9,10 @@ use tracewright_frames::{self as frames, Lost, Run};
 use tracewright_input::{Buffer, Capture, Packing};
 
 use crate::counts::{Counted, Counts};
-use crate::decode::named;
-use crate::incoming::{Reading, Receive, interrupts};
+use crate::decode::{LEAD, named};
+use crate::incoming::{MOST_DAMAGE, Reading, Receive, interrupts, is_damage};
 use crate::lane::{by_id, readable};
+use crate::limits::Range;
 use crate::line::Line;
 use crate::place::{Place, Places};
 use crate::problem::{Error, Problem};
@@ -37,6 +39,9 @@ pub struct PacketRequest<'a> {
     pub wants: &'a dyn Fn(u16) -> bool,
     /// How to read.
     pub options: &'a Options,
+    /// Part of the file: packets that begin inside it are wanted. What lies before it is parsed, too, so that a packet is the same as
+    /// without a range.
+    pub range: Range,
     /// Called with the number of bytes read since the last call.
     pub progress: Progress<'a>,
 }
@@ -59,8 +64,6 @@ pub trait Visitor {
     fn lost(&mut self, _lost: &Lost) {}
     /// Called where the bytes that follow do not continue those before, for any source.
     fn reset(&mut self, _offset: u64) {}
-    /// Takes the number of bytes of a source that no protocol reads.
-    fn unread(&mut self, _id: u16, _bytes: u64) {}
     /// Returns whether to stop.
     fn is_done(&self) -> bool {
         false
@@ -125,12 +128,18 @@ impl<T: Syntax> AnyPacket for PacketOf<'_, T> {
 }
 
 /// The result of reading a buffer's packets.
-#[derive(Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct PacketsRead {
-    /// Number of bytes read.
+    /// Number of bytes read, of those in the range.
     pub bytes: u64,
     /// What is missing.
     pub problems: Vec<Problem>,
+    /// Number of packets of wanted sources that report lost trace.
+    pub losses: u64,
+    /// How often bytes of wanted sources are not a packet.
+    pub malformed: u64,
+    /// Bytes of sources that no protocol reads, by their numbers in the buffer.
+    pub unread: BTreeMap<u16, u64>,
 }
 
 impl PacketRequest<'_> {
@@ -155,7 +164,7 @@ impl PacketRequest<'_> {
                 None => counted.no_source = Some(counts),
             }
         }
-        (counted.bytes, counted.problems, counted.names_sources) = (read.bytes, read.problems, names_sources);
+        (counted.read, counted.names_sources) = (read, names_sources);
         Ok(counted)
     }
 
@@ -174,39 +183,56 @@ impl PacketRequest<'_> {
         let mut lanes = Lanes::new(self, visitor, how);
         let is_shared = lanes.is_shared;
         if buffer.sources.is_empty() && !buffer.format.is_framed() {
-            return Ok((PacketsRead { bytes: 0, problems: vec![Problem::NoSource] }, Vec::new(), true));
+            let read = PacketsRead { problems: vec![Problem::NoSource], ..PacketsRead::default() };
+            return Ok((read, Vec::new(), true));
         }
         let mut reading = Reading::new(input, buffer);
         let mut is_first = true;
+        let (mut wanted, mut is_passed) = (0, false);
         while !lanes.visitor.is_done()
+            && !is_passed
             && let Some(piece) = reading.next_piece()?
         {
             if !std::mem::replace(&mut is_first, false) {
                 frames::FrameSink::reset(&mut lanes, piece.offset);
             }
+            is_passed = piece.offset >= self.range.to;
             lanes.begin(piece.offset);
-            while reading.chunk(CHUNK, &mut lanes)? && !lanes.visitor.is_done() {}
+            while !is_passed && reading.chunk(CHUNK, &mut lanes)? && !lanes.visitor.is_done() {
+                is_passed = lanes.is_past(reading.at);
+            }
+            wanted += reading.at.min(self.range.to).saturating_sub(piece.offset.max(self.range.from));
         }
         lanes.end_streams();
         let mut problems: Vec<_> = reading.take_faults().into_iter().map(Problem::File).collect();
-        let (bytes, is_done) = (reading.bytes, lanes.visitor.is_done());
-        let first = lanes.lanes.first().filter(|_| is_shared && !is_done);
-        if let Some((offset, len)) = first.and_then(|lane| lane.seen.cut) {
+        let (bytes, is_done) = (reading.bytes, lanes.visitor.is_done() || !self.range.is_all());
+        let first = lanes.lanes.first().filter(|_| !is_done);
+        if let Some((offset, len)) = first.filter(|_| !lanes.is_framed).and_then(|lane| lane.seen.cut) {
             problems.push(Problem::EndsInside { offset, len });
         }
         if bytes == 0 {
             problems.push(Problem::Empty);
         } else if buffer.format.is_framed() && !lanes.any_frame && !is_done {
             problems.push(Problem::NoFrames { syncs: buffer.format != Packing::CoreSight, bytes });
-        } else if first.is_some_and(|lane| !lane.seen.any) {
+        } else if first.is_some_and(|lane| is_shared && !lane.seen.any) {
             problems.push(Problem::NoMessages { bytes });
         }
-        let is_lost = |lane: &&Lane<'_>| !is_shared && !lane.seen.is_synchronised && lane.taken > 0;
+        let is_lost =
+            |lane: &&Lane<'_>| !is_shared && !is_done && !lane.seen.is_synchronised && lane.taken > 0;
         for Lane { source, taken, what, .. } in lanes.lanes.iter().filter(is_lost) {
             problems.push(Problem::Unsynchronised { source: named(source), what, bytes: *taken });
         }
+        problems.extend(lanes.damage.into_iter().map(Problem::Damage));
+        let (mut losses, mut malformed) = (0, 0);
+        for seen in lanes.lanes.iter().map(|lane| &lane.seen) {
+            (losses, malformed) = (losses + seen.losses, malformed + seen.malformed);
+            let strangers = seen.strangers.iter().filter(|(id, _)| (lanes.wants)(**id));
+            strangers.for_each(|(id, bytes)| *lanes.unread.entry(*id).or_default() += bytes);
+        }
+        let bytes = if self.range.is_all() { bytes } else { wanted };
+        let read = PacketsRead { bytes, problems, losses, malformed, unread: lanes.unread };
         let counts = lanes.lanes.into_iter().flat_map(|lane| lane.stream.counts()).collect();
-        Ok((PacketsRead { bytes, problems }, counts, is_shared))
+        Ok((read, counts, is_shared))
     }
 }
 
@@ -229,7 +255,12 @@ struct Lanes<'r> {
     /// The ID of an unframed buffer's source, if no protocol reads it.
     unreadable: Option<TraceId>,
     wants: &'r dyn Fn(u16) -> bool,
+    range: Range,
     visitor: &'r mut dyn Visitor,
+    /// Bytes of sources that no protocol reads.
+    unread: BTreeMap<u16, u64>,
+    /// Damage found by the deframer.
+    damage: Vec<Lost>,
 }
 
 struct Lane<'a> {
@@ -238,6 +269,7 @@ struct Lane<'a> {
     what: &'static str,
     stream: Box<dyn PacketStream + 'a>,
     places: Places,
+    range: Range,
     seen: Seen,
     /// Number of bytes received.
     taken: u64,
@@ -255,22 +287,28 @@ pub(crate) struct Seen {
     cut: Option<(u64, usize)>,
     /// Start of the bytes skipped since the last packet.
     skipped_from: Option<Place>,
+    /// Number of packets of wanted sources that report lost trace.
+    losses: u64,
+    /// How often bytes of wanted sources are not a packet.
+    malformed: u64,
+    /// Bytes of sources that the capture does not describe, by the number that their packets name.
+    strangers: BTreeMap<u16, u64>,
 }
 
 impl<'r> Lanes<'r> {
     fn new(request: &PacketRequest<'r>, visitor: &'r mut dyn Visitor, how: How) -> Self {
-        let PacketRequest { capture, buffer, wants, options, .. } = *request;
+        let PacketRequest { capture, buffer, wants, options, range, .. } = *request;
         let is_framed = buffer.format.is_framed();
         let sources: Vec<_> = buffer.sources.iter().map(|&index| Source::new(capture, index)).collect();
         let shared = sources.iter().find_map(|source| source.plug().filter(|plug| plug.names_sources()));
         let shared = shared.filter(|_| !is_framed);
-        let unreadable = sources.first().filter(|source| source.plug().is_none());
+        let unreadable = sources.first().filter(|source| !is_framed && source.plug().is_none());
         let unreadable = unreadable.map(|source| source.of.id().unwrap_or(TraceId::NULL));
         let streams: Vec<(_, Vec<_>)> = match shared {
             Some(plug) => vec![(plug, sources.into_iter().filter(|source| plug.reads(source.of)).collect())],
             None => {
                 let sources = readable(capture, buffer, wants).into_iter();
-                sources.filter(|of| of.0.id < 0x80).map(|(source, plug)| (plug, vec![source])).collect()
+                sources.map(|(source, plug)| (plug, vec![source])).collect()
             }
         };
         let by_id = by_id(&streams.iter().map(|(_, all)| all[0].id).collect::<Vec<_>>());
@@ -278,14 +316,43 @@ impl<'r> Lanes<'r> {
             source: all[0],
             what: plug.synchronisation(),
             stream: plug.packets(all, wants, options),
-            places: if how == How::InOrder { Places::new(buffer.format) } else { Places::Same },
+            // Counting all needs no places.
+            places: match how {
+                How::Count if range.is_all() => Places::Same,
+                _ => Places::new(buffer.format),
+            },
+            range,
             seen: Seen::default(),
             taken: 0,
             gathered: Vec::new(),
         });
         let lanes = lanes.collect();
         let (is_shared, any_frame) = (shared.is_some(), false);
-        Self { lanes, by_id, is_framed, is_shared, how, any_frame, unreadable, wants, visitor }
+        let (unread, damage) = (BTreeMap::new(), Vec::new());
+        Self {
+            lanes,
+            by_id,
+            is_framed,
+            is_shared,
+            how,
+            any_frame,
+            unreadable,
+            wants,
+            range,
+            visitor,
+            unread,
+            damage,
+        }
+    }
+
+    /// Returns whether every packet that begins in the range has been read, where the file has been read up to `at`.
+    fn is_past(&self, at: u64) -> bool {
+        let is_done = |lane: &Lane<'_>| {
+            let unfinished = lane.places.of(lane.stream.unfinished(), &mut 0);
+            unfinished.is_none_or(|place| place.offset >= self.range.to)
+        };
+        // What belongs to no source is told where it ends.
+        at >= self.range.to.saturating_add(LEAD) && self.lanes.iter().all(is_done)
     }
 
     /// Starts a piece of the file at `offset`.
@@ -293,6 +360,7 @@ impl<'r> Lanes<'r> {
         // Positions of a stream in frames continue.
         for lane in self.lanes.iter_mut().filter(|_| !self.is_framed) {
             lane.stream.begin(offset);
+            lane.seen.cut = None;
         }
     }
 
@@ -306,14 +374,14 @@ impl<'r> Lanes<'r> {
 
 impl Lane<'_> {
     fn parse(&mut self, bytes: Option<&[u8]>, how: How, visitor: &mut dyn Visitor) {
-        let Self { stream, places, seen, .. } = self;
+        let Self { stream, places, range, seen, .. } = self;
         self.taken += bytes.map_or(0, <[u8]>::len) as u64;
-        if how == How::Count {
-            stream.count(bytes, seen, visitor);
-        } else {
-            stream.visit(bytes, places, seen, visitor);
-            places.forget_before(stream.unfinished());
+        match how {
+            How::Count if range.is_all() => stream.count(bytes, seen),
+            How::Count => stream.count_in(bytes, places, *range, seen),
+            How::InOrder => stream.visit(bytes, places, *range, seen, visitor),
         }
+        places.forget_before(stream.unfinished());
     }
 
     /// Parses the gathered bytes.
@@ -329,8 +397,10 @@ impl Receive for Lanes<'_> {
     fn unframed(&mut self, bytes: &[u8]) {
         match (self.lanes.first_mut(), self.unreadable) {
             (Some(lane), _) => lane.parse(Some(bytes), self.how, self.visitor),
-            (None, Some(id)) => self.visitor.unread(id.get().into(), bytes.len() as u64),
-            (None, None) => {}
+            (None, Some(id)) if (self.wants)(id.get().into()) => {
+                *self.unread.entry(id.get().into()).or_default() += bytes.len() as u64;
+            }
+            (None, _) => {}
         }
     }
 }
@@ -339,8 +409,8 @@ impl frames::FrameSink for Lanes<'_> {
     fn data(&mut self, run: Run, bytes: &[u8]) {
         self.any_frame = true;
         let Some(lane) = self.by_id[usize::from(run.id.get()) & 0x7f] else {
-            if (self.wants)(run.id.get().into()) {
-                self.visitor.unread(run.id.get().into(), bytes.len() as u64);
+            if (self.wants)(run.id.get().into()) && self.range.has(run.offset) {
+                *self.unread.entry(run.id.get().into()).or_default() += bytes.len() as u64;
             }
             return;
         };
@@ -356,7 +426,12 @@ impl frames::FrameSink for Lanes<'_> {
     }
 
     fn lost(&mut self, lost: Lost) {
-        self.visitor.lost(&lost);
+        if self.range.has(lost.offset) {
+            self.visitor.lost(&lost);
+            if is_damage(&lost) && self.damage.len() < MOST_DAMAGE {
+                self.damage.push(lost);
+            }
+        }
         if interrupts(&lost) {
             self.end_streams();
         }
@@ -364,7 +439,9 @@ impl frames::FrameSink for Lanes<'_> {
 
     fn reset(&mut self, offset: u64) {
         self.end_streams();
-        self.visitor.reset(offset);
+        if self.range.has(offset) {
+            self.visitor.reset(offset);
+        }
     }
 }
 
@@ -373,9 +450,18 @@ pub(crate) trait PacketStream {
     /// Begins anew: the bytes that follow start at this stream position, and do not continue those before.
     fn begin(&mut self, position: u64);
     /// Gives packets to a visitor; `None` ends the stream.
-    fn visit(&mut self, bytes: Option<&[u8]>, places: &Places, seen: &mut Seen, visitor: &mut dyn Visitor);
+    fn visit(
+        &mut self,
+        bytes: Option<&[u8]>,
+        places: &Places,
+        range: Range,
+        seen: &mut Seen,
+        visitor: &mut dyn Visitor,
+    );
     /// Counts packets; `None` ends the stream.
-    fn count(&mut self, bytes: Option<&[u8]>, seen: &mut Seen, visitor: &mut dyn Visitor);
+    fn count(&mut self, bytes: Option<&[u8]>, seen: &mut Seen);
+    /// Counts packets that begin in a range; `None` ends the stream.
+    fn count_in(&mut self, bytes: Option<&[u8]>, places: &Places, range: Range, seen: &mut Seen);
     /// See [`Syntax::unfinished`].
     fn unfinished(&self) -> u64;
     /// Returns the counts by source.
@@ -451,6 +537,20 @@ impl Seen {
         // Only needed where sources share a stream.
         self.any |= is_shared && role != Role::Incomplete;
     }
+
+    /// Counts what is wrong with a packet of a source.
+    #[inline(always)]
+    fn faults(&mut self, role: Role, is_wanted: bool, reports_loss: bool) {
+        if is_wanted {
+            self.malformed += u64::from(role == Role::Malformed);
+            self.losses += u64::from(reports_loss);
+        }
+    }
+
+    #[cold]
+    fn stranger(&mut self, id: u16, bytes: usize) {
+        *self.strangers.entry(id).or_default() += bytes as u64;
+    }
 }
 
 impl<T: Syntax> PacketStream for StreamOf<'_, T> {
@@ -458,14 +558,27 @@ impl<T: Syntax> PacketStream for StreamOf<'_, T> {
         self.parser = T::first(self.known.sources[0].params, self.options, position);
     }
 
-    fn visit(&mut self, bytes: Option<&[u8]>, places: &Places, seen: &mut Seen, visitor: &mut dyn Visitor) {
+    fn visit(
+        &mut self,
+        bytes: Option<&[u8]>,
+        places: &Places,
+        range: Range,
+        seen: &mut Seen,
+        visitor: &mut dyn Visitor,
+    ) {
         let Self { parser, known, .. } = self;
-        T::parse(parser, bytes, &mut Visiting { known, places, cursor: 0, seen, visitor });
+        T::parse(parser, bytes, &mut Visiting { known, places, cursor: 0, range, seen, visitor });
     }
 
-    fn count(&mut self, bytes: Option<&[u8]>, seen: &mut Seen, visitor: &mut dyn Visitor) {
+    fn count(&mut self, bytes: Option<&[u8]>, seen: &mut Seen) {
         let Self { parser, known, .. } = self;
-        T::parse(parser, bytes, &mut Counting { known, seen, visitor });
+        T::parse(parser, bytes, &mut Counting { known, seen });
+    }
+
+    fn count_in(&mut self, bytes: Option<&[u8]>, places: &Places, range: Range, seen: &mut Seen) {
+        let Self { parser, known, .. } = self;
+        let counting = Counting { known, seen };
+        T::parse(parser, bytes, &mut CountingIn { counting, places, cursor: 0, range });
     }
 
     fn unfinished(&self) -> u64 {
@@ -481,20 +594,49 @@ impl<T: Syntax> PacketStream for StreamOf<'_, T> {
 struct Counting<'s, 'a, T: Syntax> {
     known: &'s mut Known<'a, T>,
     seen: &'s mut Seen,
-    visitor: &'s mut dyn Visitor,
 }
 
 impl<T: Syntax> PacketSink<T> for Counting<'_, '_, T> {
     // Inlined into the parser's loop, where each call knows its kind of packet.
     #[inline(always)]
     fn packet(&mut self, offset: u64, bytes: &[u8], packet: &T::Packet) {
-        self.seen.packet(T::KINDS[T::kind(packet)].role, offset, bytes.len(), T::NAMES_SOURCES);
-        let counts = match self.known.whose(packet) {
-            Whose::Source(index) => &mut self.known.sources[index].counts,
-            Whose::Nobody => &mut self.known.no_source,
-            Whose::Stranger(id) => return self.visitor.unread(id, bytes.len() as u64),
+        let role = T::KINDS[T::kind(packet)].role;
+        self.seen.packet(role, offset, bytes.len(), T::NAMES_SOURCES);
+        let (counts, is_wanted) = match self.known.whose(packet) {
+            Whose::Source(index) => {
+                let of = &mut self.known.sources[index];
+                (&mut of.counts, of.is_wanted)
+            }
+            Whose::Nobody => (&mut self.known.no_source, true),
+            Whose::Stranger(id) => return self.seen.stranger(id, bytes.len()),
         };
+        self.seen.faults(role, is_wanted, T::reports_loss(packet));
         counts.add::<T>(offset, bytes, packet);
+    }
+}
+
+/// Counts packets that begin in a range.
+struct CountingIn<'s, 'a, T: Syntax> {
+    counting: Counting<'s, 'a, T>,
+    places: &'s Places,
+    cursor: usize,
+    range: Range,
+}
+
+impl<T: Syntax> PacketSink<T> for CountingIn<'_, '_, T> {
+    fn packet(&mut self, offset: u64, bytes: &[u8], packet: &T::Packet) {
+        let role = T::KINDS[T::kind(packet)].role;
+        let skipped_from = self.counting.seen.skipped_from.take().filter(|_| role == Role::Skipped);
+        let place = skipped_from.or_else(|| self.places.of(offset, &mut self.cursor));
+        if place.is_some_and(|place| self.range.has(place.offset)) {
+            self.counting.packet(offset, bytes, packet);
+        }
+    }
+
+    fn skipped(&mut self, position: u64, _: &[u8]) {
+        if self.counting.seen.skipped_from.is_none() {
+            self.counting.seen.skipped_from = self.places.of(position, &mut self.cursor);
+        }
     }
 }
 
@@ -502,6 +644,7 @@ struct Visiting<'s, 'a, T: Syntax> {
     known: &'s mut Known<'a, T>,
     places: &'s Places,
     cursor: usize,
+    range: Range,
     seen: &'s mut Seen,
     visitor: &'s mut dyn Visitor,
 }
@@ -515,6 +658,7 @@ impl<T: Syntax> PacketSink<T> for Visiting<'_, '_, T> {
         let place = skipped_from.or_else(|| self.places.of(offset, &mut self.cursor));
         debug_assert!(place.is_some(), "no place for a packet at {offset}");
         let Some(place) = place else { return };
+        let is_inside = self.range.has(place.offset);
         let (source, of) = match self.known.whose(packet) {
             Whose::Source(index) => {
                 let of = &mut self.known.sources[index];
@@ -525,8 +669,13 @@ impl<T: Syntax> PacketSink<T> for Visiting<'_, '_, T> {
                 (Some(&of.source), &*of)
             }
             Whose::Nobody => (None, &self.known.sources[0]),
-            Whose::Stranger(id) => return self.visitor.unread(id, bytes.len() as u64),
+            Whose::Stranger(id) if is_inside => return self.seen.stranger(id, bytes.len()),
+            Whose::Stranger(_) => return,
         };
+        if !is_inside {
+            return;
+        }
+        self.seen.faults(kind.role, true, T::reports_loss(packet));
         let (padding, is_filler) = (T::padding(bytes), T::is_filler(packet));
         let packet = &PacketOf::<T> { params: of.params, told: &of.told, packet };
         self.visitor.packet(&Found { source, place, bytes, padding, kind, is_filler, packet });
@@ -539,7 +688,9 @@ impl<T: Syntax> PacketSink<T> for Visiting<'_, '_, T> {
             let is_one = bytes.first() == Some(&0) && matches!(self.places, Places::Frames { .. });
             let len = if is_one { 1 } else { side_by_side };
             let (now, later) = bytes.split_at(len.min(bytes.len()));
-            self.visitor.skipped(&self.known.sources[0].source, place, now);
+            if self.range.has(place.offset) {
+                self.visitor.skipped(&self.known.sources[0].source, place, now);
+            }
             position += now.len() as u64;
             bytes = later;
             if bytes.is_empty() {

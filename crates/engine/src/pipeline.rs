@@ -17,10 +17,12 @@ use tracewright_flow as flow;
 use tracewright_input as input;
 
 use crate::consumer::Blocks;
+use crate::decode::{SourceTally, named};
 use crate::delivery::{Overflow, Part};
 use crate::erased::{AnyConsumer, AnyOutput};
 use crate::lane::Lane;
 use crate::limits::{Limit, Limits};
+use crate::missing::MissingCode;
 use crate::problem::CannotDecode;
 use crate::protocol::Options;
 use crate::segment::{For, Ran, Segment};
@@ -60,6 +62,7 @@ pub struct Pipeline<'i> {
     spare: Vec<Mutex<Vec<Box<dyn Stream<'i> + 'i>>>>,
     pub tally: Tally,
     by_lane: Vec<Tally>,
+    missing: Vec<MissingCode>,
     /// Bytes of each lane's tables. They grow only where there is a single job, so one lane at a time.
     tables: Vec<AtomicUsize>,
     /// Bytes of each lane before the packet in which it reached a limit.
@@ -108,6 +111,7 @@ impl<'i> Pipeline<'i> {
             spare: lanes.iter().map(|_| Mutex::default()).collect(),
             tally: Tally::default(),
             by_lane: vec![Tally::default(); lanes.len()],
+            missing: vec![MissingCode::default(); lanes.len()],
             tables: lanes.iter().map(|_| AtomicUsize::new(0)).collect(),
             limited: vec![None; lanes.len()],
         };
@@ -370,7 +374,21 @@ impl<'i> Pipeline<'i> {
     fn add(&mut self, lane: usize, part: Part) {
         self.tally += &part.tally;
         self.by_lane[lane] += &part.tally;
+        self.missing[lane].merge(&part.missing);
         self.to.consumer.merge(&mut *self.output, part.output);
+    }
+
+    /// Returns what was decoded of each lane.
+    pub fn sources(&mut self, lanes: &[Lane<'_>]) -> Vec<SourceTally> {
+        let missing = std::mem::take(&mut self.missing);
+        let lanes = lanes.iter().zip(&self.by_lane).zip(missing);
+        let of = |((lane, tally), missing): ((&Lane<'_>, &Tally), _)| SourceTally {
+            source: named(&lane.source),
+            bytes: lane.taken,
+            tally: *tally,
+            missing,
+        };
+        lanes.map(of).collect()
     }
 
     /// Returns the lanes whose trace the program does not explain, with their tallies.

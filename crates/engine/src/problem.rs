@@ -200,7 +200,7 @@ pub enum Problem {
     Damage(Lost),
     /// A limit was reached.
     Stopped(Named, Limit, Limits),
-    /// Nothing could be decoded.
+    /// The trace reports no instruction.
     Nothing,
 }
 
@@ -279,7 +279,7 @@ impl fmt::Display for Problem {
                 }?;
                 f.write_str(": all that follows is left out")
             }
-            Self::Nothing => f.write_str("nothing could be decoded"),
+            Self::Nothing => f.write_str("the trace reports no instruction"),
         }
     }
 }

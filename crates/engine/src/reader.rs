@@ -4,7 +4,9 @@ use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::Path;
 
-use tracewright_image::Moment;
+use tracewright_image::{Bytes, Moment};
+use tracewright_input::compressed::Unpacked;
+use tracewright_input::file::{compression, existing};
 use tracewright_input::{Buffer, Checksums, FileSums, Packed, Piece, perf};
 
 use crate::problem::{Error, Fault};
@@ -18,6 +20,8 @@ pub type Progress<'a> = &'a (dyn Fn(u64) + Sync);
 /// [`next_piece`](Self::next_piece).
 pub struct BufferReader<'a> {
     path: &'a Path,
+    /// Contents of the file, if they are in memory.
+    contents: Option<&'a Bytes>,
     file: Source<'a>,
     progress: Progress<'a>,
     /// Pieces still to be read; `None` if the whole file is one piece.
@@ -42,9 +46,8 @@ impl std::fmt::Debug for BufferReader<'_> {
 }
 
 enum Source<'a> {
-    File(File),
+    File(TraceFile),
     Checked(Checked<'a>),
-    Stdin(io::Stdin),
     Memory(&'a [u8]),
     /// A decompressed section, and the position in it.
     Unpacked {
@@ -54,6 +57,53 @@ enum Source<'a> {
     },
 }
 
+/// A file with trace.
+enum TraceFile {
+    Plain(File),
+    /// A compressed file, a pipe or standard input: it cannot seek.
+    Stream(Box<dyn Read + Send>),
+}
+
+impl TraceFile {
+    /// Opens a file, or standard input (`-`). Returns also its length, if that is known.
+    fn open(path: &Path) -> io::Result<(Self, Option<u64>)> {
+        if path.as_os_str() == "-" {
+            return Ok((Self::Stream(Box::new(Unpacked::new(io::stdin())?)), None));
+        }
+        let path: &Path = &existing(path);
+        let file = File::open(path)?;
+        let len = file.metadata().ok().filter(std::fs::Metadata::is_file).map(|metadata| metadata.len());
+        if len.is_some() && compression(path).is_none() {
+            return Ok((Self::Plain(file), len));
+        }
+        Ok((Self::Stream(Box::new(Unpacked::new(file)?)), None))
+    }
+
+    /// Seeks to `offset`. Returns false if that is not possible.
+    fn go_to(&mut self, offset: u64) -> bool {
+        match self {
+            Self::Plain(file) => file.seek(io::SeekFrom::Start(offset)).is_ok(),
+            Self::Stream(_) => false,
+        }
+    }
+
+    /// Returns whether it can seek to `offset`. Beyond the end, a file that is too short would go unnoticed.
+    fn has(&self, offset: u64) -> bool {
+        let is_inside =
+            |file: &File| file.metadata().is_ok_and(|metadata| metadata.is_file() && offset < metadata.len());
+        matches!(self, Self::Plain(file) if is_inside(file))
+    }
+}
+
+impl Read for TraceFile {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(file) => file.read(to),
+            Self::Stream(stream) => stream.read(to),
+        }
+    }
+}
+
 impl<'a> BufferReader<'a> {
     /// Opens `buffer`. Compares what is read with `checksums`.
     ///
@@ -61,20 +111,18 @@ impl<'a> BufferReader<'a> {
     /// Fails if the file cannot be opened.
     pub fn open(buffer: &'a Buffer, checksums: &'a Checksums, progress: Progress<'a>) -> Result<Self, Error> {
         let path = buffer.path.as_path();
-        let mut end = None;
-        let file = match path.to_str() {
-            Some("-") => Source::Stdin(io::stdin()),
-            _ => {
-                let file = File::open(path).map_err(|error| Error::read(path, error))?;
-                let metadata = file.metadata().ok().filter(std::fs::Metadata::is_file);
-                end = metadata.map(|metadata| metadata.len());
-                match checksums.of(path) {
-                    Some(sums) => Source::Checked(Checked::new(file, sums)),
-                    None => Source::File(file),
-                }
-            }
+        let pieces = buffer.pieces.as_deref();
+        if let Some(contents) = &buffer.contents {
+            let (memory, end) = (Source::Memory(contents.as_slice()), contents.len() as u64);
+            let reader = Self::new(path, memory, Some(end), pieces, progress);
+            return Ok(Self { contents: Some(contents), ..reader });
+        }
+        let (file, end) = TraceFile::open(path).map_err(|error| Error::read(path, error))?;
+        let file = match checksums.of(path) {
+            Some(sums) => Source::Checked(Checked::new(file, sums)),
+            None => Source::File(file),
         };
-        Ok(Self::new(path, file, end, buffer.pieces.as_deref(), progress))
+        Ok(Self::new(path, file, end, pieces, progress))
     }
 
     /// Reads bytes in memory as one piece.
@@ -91,7 +139,19 @@ impl<'a> BufferReader<'a> {
     ) -> Self {
         let (left, start) = if pieces.is_some() { (0, None) } else { (u64::MAX, Some(0)) };
         let faults = Vec::new();
-        Self { path, file, progress, pieces, left, start, skipped: 0, position: 0, end, faults }
+        Self {
+            path,
+            contents: None,
+            file,
+            progress,
+            pieces,
+            left,
+            start,
+            skipped: 0,
+            position: 0,
+            end,
+            faults,
+        }
     }
 
     /// Skips what lies before `offset` if the file can seek. Call it before anything is read.
@@ -105,12 +165,9 @@ impl<'a> BufferReader<'a> {
 
     /// Seeks to `offset`. Returns false if the file cannot seek.
     fn go_to(&mut self, offset: u64) -> bool {
-        // Beyond the end, a file that is too short would go unnoticed.
-        let is_inside =
-            |file: &File| file.metadata().is_ok_and(|metadata| metadata.is_file() && offset < metadata.len());
         let gone = match &mut self.file {
-            Source::File(file) => is_inside(file) && file.seek(io::SeekFrom::Start(offset)).is_ok(),
-            Source::Checked(checked) => is_inside(&checked.file) && checked.go_to(offset).is_ok(),
+            Source::File(file) => file.has(offset) && file.go_to(offset),
+            Source::Checked(checked) => checked.file.has(offset) && checked.go_to(offset).is_ok(),
             Source::Memory(bytes) => {
                 match bytes.split_at_checked(offset.saturating_sub(self.position) as usize) {
                     Some((_, rest)) if offset >= self.position => {
@@ -120,7 +177,7 @@ impl<'a> BufferReader<'a> {
                     _ => false,
                 }
             }
-            Source::Stdin(_) | Source::Unpacked { .. } => false,
+            Source::Unpacked { .. } => false,
         };
         if gone {
             self.position = offset;
@@ -176,7 +233,7 @@ impl<'a> BufferReader<'a> {
             *at = from.min(bytes.len());
             return Ok(());
         }
-        let bytes = perf::unpacked(self.path, packed)?;
+        let bytes = perf::unpacked(self.path, self.contents, packed)?;
         self.file = Source::Unpacked { of, at: from.min(bytes.len()), bytes };
         Ok(())
     }
@@ -192,7 +249,6 @@ impl<'a> BufferReader<'a> {
             let read = match &mut self.file {
                 Source::File(file) => file.read(chunk),
                 Source::Checked(checked) => checked.read(chunk),
-                Source::Stdin(stdin) => stdin.read(chunk),
                 Source::Memory(bytes) => bytes.read(chunk),
                 Source::Unpacked { bytes, at, .. } => (&bytes[*at..]).read(chunk).inspect(|len| *at += len),
             };
@@ -260,7 +316,7 @@ impl<'a> BufferReader<'a> {
 
 /// A file with known checksums. It is read a piece at a time, and each piece is checked before it is used.
 struct Checked<'a> {
-    file: File,
+    file: TraceFile,
     sums: &'a FileSums,
     /// The current piece, and the position in it.
     piece: Vec<u8>,
@@ -276,14 +332,16 @@ struct Checked<'a> {
 const MOST_OFFSETS: usize = 3;
 
 impl<'a> Checked<'a> {
-    fn new(file: File, sums: &'a FileSums) -> Self {
+    fn new(file: TraceFile, sums: &'a FileSums) -> Self {
         Self { file, sums, piece: Vec::new(), at: 0, next: 0, wrong: 0, offsets: Vec::new() }
     }
 
     fn go_to(&mut self, offset: u64) -> io::Result<()> {
         let size = self.sums.piece();
         self.next = offset / size;
-        self.file.seek(io::SeekFrom::Start(self.next * size))?;
+        if !self.file.go_to(self.next * size) {
+            return Err(io::ErrorKind::NotSeekable.into());
+        }
         self.load()?;
         self.at = usize::try_from(offset % size).unwrap_or(usize::MAX).min(self.piece.len());
         Ok(())
@@ -292,7 +350,7 @@ impl<'a> Checked<'a> {
     fn load(&mut self) -> io::Result<()> {
         self.piece.clear();
         self.at = 0;
-        (&self.file).take(self.sums.piece()).read_to_end(&mut self.piece)?;
+        (&mut self.file).take(self.sums.piece()).read_to_end(&mut self.piece)?;
         if !self.sums.fits(self.next, &self.piece) {
             self.wrong += 1;
             if self.offsets.len() < MOST_OFFSETS {
@@ -349,7 +407,8 @@ mod tests {
         let piece = |&(offset, len): &(u64, u64)| Piece { offset, len, moment: Moment::LAST, packed: None };
         let pieces = pieces.map(|pieces| pieces.iter().map(piece).collect());
         let (format, sources) = (Packing::Source, Vec::new());
-        let buffer = Buffer { name: name.into(), path: path.clone(), format, sources, pieces };
+        let contents = None;
+        let buffer = Buffer { name: name.into(), path: path.clone(), format, sources, pieces, contents };
         (buffer, Scratch(path))
     }
 

@@ -275,6 +275,14 @@ impl ElementSink for Counting<'_> {
     }
 
     #[inline(always)]
+    fn went(&mut self, offset: u64, from: u64, to: u64) {
+        if self.wants(offset) {
+            self.counted.now.set_space(self.space);
+            self.counted.now.went(offset, from, to);
+        }
+    }
+
+    #[inline(always)]
     fn node(&mut self, offset: u64, graph: &Graph<'_>, id: NodeId, taken: bool) {
         if self.wants(offset) {
             self.counted.now.node(offset, graph, id, taken);

@@ -26,6 +26,11 @@ impl<'a> Source<'a> {
         self.of.number().and_then(|_| protocol::of(self.of))
     }
 
+    /// Returns whether it traces a RISC-V hart.
+    pub fn is_riscv(&self) -> bool {
+        self.of.is_riscv()
+    }
+
     /// Returns the name of an exception on the core that it traces.
     pub fn exception_name(&self, exception: &Exception) -> String {
         self.plug().map_or_else(String::new, |plug| plug.exception_name(self.of, exception))

@@ -51,6 +51,10 @@ pub trait Syntax: Debug + Sized + Sync + 'static {
     fn has_timestamp(_packet: &Self::Packet) -> bool {
         false
     }
+    /// Returns whether a packet reports that the trace unit lost trace.
+    fn reports_loss(_packet: &Self::Packet) -> bool {
+        false
+    }
     /// Returns whether a packet carries no information and only keeps the line busy. A row of these is shown as one.
     fn is_filler(_packet: &Self::Packet) -> bool {
         false

@@ -16,6 +16,8 @@ pub struct Tally {
     pub blocks: u64,
     /// Instructions.
     pub instructions: u64,
+    /// Instructions that ran and were not asked for, in the part of the file that was.
+    pub left_out: u64,
     /// Times that executed code is in no image.
     pub no_code: u64,
     /// First of these: offset, address, memory space.
@@ -44,14 +46,16 @@ pub struct Tally {
     pub bytes_unfollowed: u64,
     /// Part of `bytes_unfollowed` where no image has the code.
     pub bytes_without_code: u64,
-    /// Gaps.
+    /// Gaps: trace that was lost. The bytes before the first synchronisation are none.
     pub gaps: u64,
-    /// Gaps that are faults: not the start of a ring buffer, and no overflows.
-    pub bad_gaps: u64,
-    /// First bad gap: start, end, reason.
-    pub first_bad_gap: Option<(u64, u64, GapReason)>,
-    /// Malformed messages.
+    /// First gap: start, end, reason.
+    pub first_gap: Option<(u64, u64, GapReason)>,
+    /// Times that accesses to memory are missing from data trace.
+    pub data_lost: u64,
+    /// Bytes that are not a packet: how often.
     pub malformed: u64,
+    /// Part of `malformed` before the first synchronisation packet: a ring buffer begins within a message.
+    pub malformed_before_sync: u64,
     /// First malformed message: offset and reason.
     pub first_malformed: Option<(u64, Reason)>,
     /// Synchronisation packets with an address.
@@ -70,6 +74,7 @@ impl AddAssign<&Self> for Tally {
     fn add_assign(&mut self, other: &Self) {
         self.blocks += other.blocks;
         self.instructions += other.instructions;
+        self.left_out += other.left_out;
         self.no_code += other.no_code;
         self.first_no_code = earlier(self.first_no_code, other.first_no_code, |first| first.0);
         self.mismatches += other.mismatches;
@@ -85,9 +90,10 @@ impl AddAssign<&Self> for Tally {
         self.bytes_unfollowed += other.bytes_unfollowed;
         self.bytes_without_code += other.bytes_without_code;
         self.gaps += other.gaps;
-        self.bad_gaps += other.bad_gaps;
-        self.first_bad_gap = earlier(self.first_bad_gap, other.first_bad_gap, |first| first.0);
+        self.first_gap = earlier(self.first_gap, other.first_gap, |first| first.0);
+        self.data_lost += other.data_lost;
         self.malformed += other.malformed;
+        self.malformed_before_sync += if self.syncs == 0 { other.malformed_before_sync } else { 0 };
         self.first_malformed = earlier(self.first_malformed, other.first_malformed, |first| first.0);
         self.syncs += other.syncs;
         self.syncs_outside += other.syncs_outside;

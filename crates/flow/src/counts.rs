@@ -127,11 +127,11 @@ impl Counts {
             }
         }
         if let Some(edges) = self.edges.take() {
-            edges.iter().for_each(|edge| self.went(graph, edge));
+            edges.iter().for_each(|edge| self.add_edge(graph, edge));
         }
     }
 
-    fn went(&mut self, graph: &Graph<'_>, edge: &Edge) {
+    fn add_edge(&mut self, graph: &Graph<'_>, edge: &Edge) {
         let (from, to) = (graph.node(edge.from), graph.node(edge.to));
         let branch = (from.block(Ended::Taken).last(), from.space());
         *self.profile.indirect.entry((branch, (to.start(), to.space()))).or_default() += edge.count;
@@ -151,6 +151,10 @@ impl ElementSink for Counts {
             Element::Context(context, isa) if isa.is_arm() => self.space = context.space(),
             _ => {}
         }
+    }
+
+    fn went(&mut self, _: u64, from: u64, to: u64) {
+        *self.profile.indirect.entry(((from, self.space), (to, self.space))).or_default() += 1;
     }
 
     #[inline(always)]
@@ -179,6 +183,6 @@ impl ElementSink for Counts {
     fn forget(&mut self, graph: &Graph<'_>) {
         let counted = graph.edges().copied().collect::<Vec<_>>();
         self.settle(graph);
-        counted.iter().for_each(|edge| self.went(graph, edge));
+        counted.iter().for_each(|edge| self.add_edge(graph, edge));
     }
 }

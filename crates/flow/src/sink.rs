@@ -16,6 +16,11 @@ pub trait ElementSink {
         self.element(offset, &Element::Block(*block));
     }
 
+    /// Accepts that the indirect branch at address `from` went to `to`. Only decoders whose blocks are no nodes call it: the graph
+    /// counts the targets of nodes.
+    #[inline(always)]
+    fn went(&mut self, _offset: u64, _from: u64, _to: u64) {}
+
     /// Accepts a block as a node of the graph, and whether its last instruction was taken.
     #[inline(always)]
     fn node(&mut self, offset: u64, graph: &Graph<'_>, id: NodeId, taken: bool) {

@@ -2,7 +2,7 @@ use tracewright_core::{Block, Class, Ended, Isa};
 use tracewright_isa::riscv::{Xlen, decode};
 
 use crate::retired::Retired;
-use crate::sink::{Access, HartSink, Privilege, Trap};
+use crate::sink::{Access, HartSink, Privilege, RegisterWrite, Trap};
 
 /// Makes blocks of single instructions and passes them to a sink, as the machine that ran them would have.
 ///
@@ -127,6 +127,11 @@ impl<S: HartSink> Blocks<S> {
             && let Some(access) = &retired.access
         {
             self.sink.access(&Access { index: run.count, ..*access });
+        }
+        if S::REGISTERS
+            && let Some(write) = &retired.register
+        {
+            self.sink.register(&RegisterWrite { index: run.count, ..*write });
         }
         if S::INSTRUCTIONS {
             self.sink.instructions(&[retired.bits]);

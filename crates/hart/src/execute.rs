@@ -1,13 +1,13 @@
 //! Execution of instructions.
 
 use tracewright_core::{AtomicOp, DataAccess, DataKind};
-use tracewright_isa::riscv::{AccessKind, Op};
+use tracewright_isa::riscv::{AccessKind, Op, Register};
 
 use crate::access::{load, load_to_store, store};
 use crate::cache::Ready;
 use crate::machine::{Exception, Machine, cause};
-use crate::state::Core;
-use crate::{Access, HartSink, csr, float, integer};
+use crate::state::{Core, X0_SINK};
+use crate::{Access, HartSink, RegisterWrite, csr, float, integer};
 
 /// Continuation after a piece.
 #[derive(Clone, Copy, Debug)]
@@ -285,8 +285,26 @@ pub(crate) fn execute<M: Machine, S: HartSink>(
                 }
             }
         }
+        if S::REGISTERS
+            && let Some((register, value)) = written(core, op, rd)
+        {
+            sink.register(&RegisterWrite { index: done + i as u32, register, value });
+        }
     }
     Ok(next)
+}
+
+/// Returns the register that an instruction wrote, and its value.
+fn written(core: &Core, op: Op, rd: u8) -> Option<(Register, u64)> {
+    use Op::*;
+    let at = usize::from(rd);
+    match op {
+        Beq | Bne | Blt | Bge | Bltu | Bgeu | Sb | Sh | Sw | Sd | Fsw | Fsd => None,
+        Fence | FenceI | Ecall | Ebreak | Illegal | Mret | Sret | Wfi | SfenceVma => None,
+        op if float::registers(op)[0] == 2 => Some((Register::F(rd), core.f[at % 32])),
+        _ if at == X0_SINK => None,
+        _ => Some((Register::X(rd), core.address(core.x[at % 32]))),
+    }
 }
 
 /// An illegal instruction exception. The bits are filled in later.

@@ -64,6 +64,6 @@ pub use hart::Hart;
 pub use machine::{Exception, Machine, Served, Stop, cause};
 pub use memory::Memory;
 pub use retired::{Retired, Retirements};
-pub use sink::{Access, HartSink, Privilege, Trap};
+pub use sink::{Access, HartSink, Privilege, RegisterWrite, Trap};
 pub use state::{Core, X0_SINK};
 pub use tlb::Tlb;

@@ -1,7 +1,7 @@
 use tracewright_core::Block;
 use tracewright_isa::riscv::len;
 
-use crate::sink::{Access, HartSink, Privilege, Trap};
+use crate::sink::{Access, HartSink, Privilege, RegisterWrite, Trap};
 
 /// A retired instruction or a trap, as a line of a simulator's log describes it.
 ///
@@ -19,6 +19,8 @@ pub struct Retired {
     pub privilege: Option<Privilege>,
     /// Memory access, if there was one and it is known. Its `index` is 0.
     pub access: Option<Access>,
+    /// Register that it wrote, if there is one and it is known. Its `index` is 0.
+    pub register: Option<RegisterWrite>,
     /// Trap. If there is one, nothing retired.
     pub trap: Option<Trap>,
     /// Cycle of retirement, if known.
@@ -28,12 +30,13 @@ pub struct Retired {
 impl Retired {
     /// Creates an instruction without further information.
     pub fn new(pc: u64, bits: u32) -> Self {
-        Self { pc, bits, len: len(bits as u16), privilege: None, access: None, trap: None, cycle: None }
+        let (privilege, access, register, trap, cycle) = (None, None, None, None, None);
+        Self { pc, bits, len: len(bits as u16), privilege, access, register, trap, cycle }
     }
 
     /// Creates a trap without the instruction's bits.
     pub fn trap(trap: Trap) -> Self {
-        Self { pc: trap.pc, bits: 0, len: 0, privilege: None, access: None, trap: Some(trap), cycle: None }
+        Self { len: 0, trap: Some(trap), ..Self::new(trap.pc, 0) }
     }
 }
 
@@ -47,6 +50,7 @@ pub struct Retirements<F> {
     // Data of the current block, kept to avoid allocations.
     bits: Vec<u32>,
     accesses: Vec<Access>,
+    registers: Vec<RegisterWrite>,
     cycles: Vec<u64>,
 }
 
@@ -62,8 +66,8 @@ impl<F> std::fmt::Debug for Retirements<F> {
 impl<F: FnMut(&Retired)> Retirements<F> {
     /// Creates a converter that passes each instruction and trap to `take`.
     pub fn new(take: F) -> Self {
-        let (bits, accesses, cycles) = (Vec::new(), Vec::new(), Vec::new());
-        Self { take, code: None, unknown: 0, privilege: None, bits, accesses, cycles }
+        let (bits, accesses, registers, cycles) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { take, code: None, unknown: 0, privilege: None, bits, accesses, registers, cycles }
     }
 
     /// Sets `code`, which returns the bits at an address, for blocks without bits: logs may leave them out.
@@ -93,6 +97,7 @@ impl<F: FnMut(&Retired)> Retirements<F> {
 
 impl<F: FnMut(&Retired)> HartSink for Retirements<F> {
     const ACCESSES: bool = true;
+    const REGISTERS: bool = true;
     const INSTRUCTIONS: bool = true;
     const CYCLES: bool = true;
 
@@ -101,6 +106,7 @@ impl<F: FnMut(&Retired)> HartSink for Retirements<F> {
             self.look_up(block);
         }
         let mut accesses = self.accesses.iter().peekable();
+        let mut registers = self.registers.iter().peekable();
         let mut pc = block.start;
         for (index, &bits) in self.bits.iter().enumerate() {
             let cycle = self.cycles.get(index).copied();
@@ -108,6 +114,9 @@ impl<F: FnMut(&Retired)> HartSink for Retirements<F> {
             // An instruction has at most one access; if there are more, the last counts.
             while let Some(access) = accesses.next_if(|access| access.index as usize <= index) {
                 retired.access = Some(Access { index: 0, ..*access });
+            }
+            while let Some(write) = registers.next_if(|write| write.index as usize <= index) {
+                retired.register = Some(RegisterWrite { index: 0, ..*write });
             }
             pc = pc.wrapping_add(u64::from(retired.len));
             (self.take)(&retired);
@@ -119,11 +128,16 @@ impl<F: FnMut(&Retired)> HartSink for Retirements<F> {
         }
         self.bits.clear();
         self.accesses.clear();
+        self.registers.clear();
         self.cycles.clear();
     }
 
     fn access(&mut self, access: &Access) {
         self.accesses.push(*access);
+    }
+
+    fn register(&mut self, write: &RegisterWrite) {
+        self.registers.push(*write);
     }
 
     fn instructions(&mut self, bits: &[u32]) {

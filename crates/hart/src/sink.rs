@@ -1,15 +1,17 @@
 use tracewright_core::{Block, DataAccess};
-use tracewright_isa::riscv::AccessKind;
+use tracewright_isa::riscv::{AccessKind, Register};
 
 /// Receives what a machine executes. What a sink does not ask for is not computed.
 ///
-/// The calls for each block come in this order: accesses and instructions as they retire, then their cycles, the block,
+/// The calls for each block come in this order: accesses, registers and instructions as they retire, then their cycles, the block,
 /// and the trap that ended it early, if any.
 pub trait HartSink {
     /// Set if [`access`](Self::access) is to be called.
     const ACCESSES: bool = false;
     /// Set if [`data`](Self::data) is to be called.
     const DATA: bool = false;
+    /// Set if [`register`](Self::register) is to be called. Only machines call it: our own logs do not have registers.
+    const REGISTERS: bool = false;
     /// Set if [`instructions`](Self::instructions) is to be called.
     const INSTRUCTIONS: bool = false;
     /// Set if [`cycles`](Self::cycles) is used. Only sources with a timing model call it
@@ -25,6 +27,9 @@ pub trait HartSink {
     /// Reports a memory or CSR access, or an attempt, by the instruction at `pc` of the current block. It has everything that
     /// data trace contains, including operands of atomics and failed store-conditionals. Logs do not have it.
     fn data(&mut self, _pc: u64, _access: &DataAccess) {}
+
+    /// Reports the register that an instruction of the current block wrote. Writes to x0 are not reported.
+    fn register(&mut self, _write: &RegisterWrite) {}
 
     /// Reports the bits of the next instructions of the current block. Those of a compressed one are in the low half.
     fn instructions(&mut self, _bits: &[u32]) {}
@@ -44,6 +49,10 @@ pub trait HartSink {
     /// Reports the context from now on: the thread under Linux, the address space (satp's ASID) on a bare machine. Also
     /// called at the start, and after a trap or a change of privilege if the context changed.
     fn context(&mut self, _context: u64) {}
+
+    /// Reports the offset in the log of the record that the next calls come from. Only readers of our own logs call it.
+    #[inline(always)]
+    fn offset(&mut self, _offset: u64) {}
 
     /// Called about once in a million instructions, between blocks or within one. A sink that buffers output may write
     /// it here, so that little is lost if the process is killed.
@@ -66,6 +75,7 @@ pub(crate) use forward;
 impl<S: HartSink> HartSink for &mut S {
     const ACCESSES: bool = S::ACCESSES;
     const DATA: bool = S::DATA;
+    const REGISTERS: bool = S::REGISTERS;
     const INSTRUCTIONS: bool = S::INSTRUCTIONS;
     const CYCLES: bool = S::CYCLES;
 
@@ -73,6 +83,7 @@ impl<S: HartSink> HartSink for &mut S {
         block(block: &Block);
         access(access: &Access);
         data(pc: u64, access: &DataAccess);
+        register(write: &RegisterWrite);
         instructions(bits: &[u32]);
         cycles(cycles: &[u64]);
         trap(trap: &Trap);
@@ -80,6 +91,7 @@ impl<S: HartSink> HartSink for &mut S {
         privilege(privilege: Privilege);
         context(context: u64);
         checkpoint();
+        offset(offset: u64);
     }
 }
 
@@ -95,6 +107,17 @@ pub struct Access {
     /// Address.
     pub address: u64,
     /// Value loaded (also by an atomic operation) or stored, not sign-extended.
+    pub value: u64,
+}
+
+/// Register that a retired instruction wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegisterWrite {
+    /// Index of the instruction in its block, from 0.
+    pub index: u32,
+    /// The register.
+    pub register: Register,
+    /// Its new value. That of an integer register of RV32 is not sign-extended; a single is NaN-boxed.
     pub value: u64,
 }
 

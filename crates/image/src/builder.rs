@@ -1,9 +1,10 @@
 use std::ops::Range;
+use std::sync::Arc;
 
 use tracewright_core::MemorySpace;
 
 use crate::bytes::Bytes;
-use crate::elf::{Elf, Place, Section, Segment};
+use crate::elf::{Elf, Place, Segment};
 use crate::error::{Error, Reason, Remark};
 use crate::file::File;
 use crate::image::Image;
@@ -13,7 +14,7 @@ use crate::region::Region;
 /// Builder of an [`Image`]. Where two parts share an address, the one added first wins.
 #[derive(Debug, Default)]
 pub struct Builder {
-    pub(crate) files: Vec<File>,
+    pub(crate) files: Vec<Arc<File>>,
     pub(crate) regions: Vec<Region>,
     pub(crate) remarks: Vec<Remark>,
     /// Indexed by the number of a process's memory, from 1 on: the memory it falls back to; 0 for none.
@@ -36,7 +37,7 @@ impl Builder {
         }
         let whole = Segment { address, offset: 0, len: bytes.len() as u64, executable: true };
         self.region(name, bytes.len(), &whole, None, space);
-        self.files.push(File::new(name, bytes, None));
+        self.files.push(File::new(name, bytes, None).into());
         Ok(())
     }
 
@@ -51,7 +52,7 @@ impl Builder {
         (mapped, offset): (&str, u64),
     ) -> Result<(), Error> {
         self.raw(name, bytes, address, space)?;
-        if let Some(file) = self.files.last_mut() {
+        if let Some(file) = self.last() {
             file.mapped = Some((mapped.into(), offset));
         }
         Ok(())
@@ -71,15 +72,12 @@ impl Builder {
     ) -> Result<(), Error> {
         let (elf, relocated) = Elf::new(bytes.as_slice()).map_err(|reason| Error::new(name, reason))?;
         let bias = at.into().bias(&elf).map_err(|reason| Error::new(name, reason))?;
-        if elf.sections.iter().any(is_compressed_lines) {
-            self.remarks.push(Remark::CompressedLines { name: name.into() });
-        }
         for segment in &elf.segments {
             self.region(name, bytes.len(), segment, Some(bias), space);
         }
         let mut file = File::relocated(name, bytes, elf, relocated);
         file.bias = Some(bias);
-        self.files.push(file);
+        self.files.push(file.into());
         Ok(())
     }
 
@@ -97,15 +95,34 @@ impl Builder {
         self.in_parts(File::new(name, bytes, None))
     }
 
+    /// Adds bytes that replace code of other files at run time, for example a branch that the kernel patched. Parts
+    /// are [`map`](Self::map)ped later, to a memory that inherits the others ([`number`](Self::number)). Symbols and
+    /// lines are those of the code that is hidden.
+    pub fn patches(&mut self, name: &str, bytes: Bytes) -> FileId {
+        let id = self.memory(name, bytes);
+        if let Some(file) = self.last() {
+            file.is_patch = true;
+        }
+        id
+    }
+
     fn in_parts(&mut self, mut file: File) -> FileId {
         file.in_parts = true;
-        self.files.push(file);
+        self.files.push(file.into());
         FileId(self.files.len() as u32 - 1)
+    }
+
+    /// Says of the file added last what `file` says of its mapping.
+    pub(crate) fn mapped_like(&mut self, file: &File) {
+        if let Some(last) = self.last() {
+            last.in_parts = file.in_parts;
+            last.mapped.clone_from(&file.mapped);
+        }
     }
 
     /// Sets the path that the file added last had where it ran.
     pub fn ran_as(&mut self, path: &str) {
-        if let Some(file) = self.files.last_mut() {
+        if let Some(file) = self.last() {
             file.ran_as = Some(path.into());
         }
     }
@@ -113,7 +130,7 @@ impl Builder {
     /// Sets the debug file of the file added last: the symbols and lines that it was stripped of, for the
     /// same addresses.
     pub fn debug(&mut self, bytes: Bytes) {
-        if let Some(file) = self.files.last_mut() {
+        if let Some(file) = self.last() {
             file.debug =
                 Elf::names_only(bytes.as_slice()).map(|elf| Box::new(File::new("", bytes, Some(elf))));
         }
@@ -123,7 +140,7 @@ impl Builder {
     /// later at the same addresses.
     pub fn absent(&mut self, name: &str, why: &str) -> FileId {
         let id = self.file(name, Bytes::from(Vec::new()));
-        if let Some(file) = self.files.last_mut() {
+        if let Some(file) = self.last() {
             file.absent = Some(why.into());
         }
         id
@@ -131,7 +148,7 @@ impl Builder {
 
     /// Maps the part of `file` from `offset` on to `range`, as far as the file goes.
     pub fn map(&mut self, file: FileId, range: Range<u64>, offset: u64, space: MemorySpace) {
-        let Some(of) = self.files.get_mut(file.0 as usize) else { return };
+        let Some(of) = self.files.get_mut(file.0 as usize).and_then(Arc::get_mut) else { return };
         let in_file = (of.bytes.len() as u64).saturating_sub(offset);
         let in_file = if of.absent.is_some() { u64::MAX } else { in_file };
         let range = range.start..range.end.min(range.start.saturating_add(in_file));
@@ -189,13 +206,13 @@ impl Builder {
         }
     }
 
+    /// Returns the file added last, unless an image shares it.
+    fn last(&mut self) -> Option<&mut File> {
+        self.files.last_mut().and_then(Arc::get_mut)
+    }
+
     /// Builds the image.
     pub fn build(self) -> Image {
         Image::new(self)
     }
-}
-
-fn is_compressed_lines(section: &Section) -> bool {
-    &*section.name == ".zdebug_line"
-        || &*section.name == ".debug_line" && section.is_in_file() && !section.is_plain()
 }

@@ -79,11 +79,6 @@ pub enum Remark {
         /// Addresses without bytes.
         missing: Range<u64>,
     },
-    /// File with compressed source lines, which are not read.
-    CompressedLines {
-        /// Name of the file.
-        name: Box<str>,
-    },
     /// Bytes beyond the end of the address space, which were left out.
     BeyondTheEnd {
         /// Name of the file.
@@ -118,11 +113,6 @@ impl fmt::Display for Remark {
             Self::Truncated { name, missing } => {
                 write!(f, "{name} ends early: no bytes for {:#x}-{:#x}", missing.start, missing.end)
             }
-            Self::CompressedLines { name } => write!(
-                f,
-                "{name} has compressed debug information: no source lines \
-                 (objcopy --decompress-debug-sections makes it readable)"
-            ),
             Self::BeyondTheEnd { name, start } => {
                 write!(f, "{name} at {start:#x} does not fit below the end of the address space")
             }

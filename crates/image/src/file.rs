@@ -19,6 +19,8 @@ pub(crate) struct File {
     pub in_parts: bool,
     /// Bytes before their branches were relocated, if they were.
     pub original: Option<Bytes>,
+    /// Whether the bytes replace single instructions of other files, which still have the names.
+    pub is_patch: bool,
     /// Reason why the bytes are missing.
     pub absent: Option<Box<str>>,
     /// Debug file with the symbols and lines that were stripped.
@@ -39,6 +41,7 @@ impl File {
             bias: None,
             in_parts: false,
             original: None,
+            is_patch: false,
             absent: None,
             debug: None,
             mapped: None,
@@ -80,6 +83,11 @@ impl File {
     /// Returns the number of units whose lines were requested but left out.
     pub fn lines_left_out(&self) -> usize {
         self.with_lines().lines.get().map_or(0, Lines::left_out)
+    }
+
+    /// Returns the debug section that could not be unpacked when lines were requested, with the reason.
+    pub fn lines_fault(&self) -> Option<&str> {
+        self.with_lines().lines.get().and_then(Lines::fault)
     }
 
     /// Returns the lines, which are indexed on the first call.

@@ -1,4 +1,5 @@
 use std::ops::Range;
+use std::sync::Arc;
 
 use tracewright_core::{Context, MemorySpace};
 
@@ -15,7 +16,7 @@ use crate::symbols::Symbols;
 /// An image is immutable and can be shared between threads. See the [crate] for an example.
 #[derive(Debug)]
 pub struct Image {
-    pub(crate) files: Vec<File>,
+    pub(crate) files: Vec<Arc<File>>,
     pub(crate) regions: Vec<Region>,
     /// Owner of the bytes at each address.
     memory: Spaces,
@@ -46,6 +47,19 @@ impl Image {
         Builder::default()
     }
 
+    /// Creates a builder with all that this image has, to add more. They share the files.
+    pub fn to_builder(&self) -> Builder {
+        // Overlaps are found again.
+        let is_kept = |remark: &&Remark| !matches!(remark, Remark::Overlap(_));
+        Builder {
+            files: self.files.clone(),
+            regions: self.regions.clone(),
+            remarks: self.remarks.iter().filter(is_kept).cloned().collect(),
+            inherited: self.owned.iter().map(|owned| owned.inherited).collect(),
+            processes: self.processes.clone(),
+        }
+    }
+
     pub(crate) fn new(builder: Builder) -> Self {
         let Builder { files, regions, mut remarks, inherited, processes } = builder;
         // Regions that belong to no particular process.
@@ -69,11 +83,22 @@ impl Image {
         Self { files, regions, memory, programs, remarks, owned, processes }
     }
 
+    /// Returns the thread that runs in a context, where the context or `moment` tells it.
+    pub fn thread(&self, context: Option<&Context>, moment: &Moment) -> Option<u32> {
+        self.processes.thread_in(context, moment)
+    }
+
+    /// Returns the process that a thread belongs to at a time, where mapping records tell it: its index, in the order in which processes
+    /// were added.
+    pub fn process(&self, thread: u32, time: u64) -> Option<u32> {
+        self.processes.process(thread, time)
+    }
+
     /// Returns the contiguous bytes around `address` and the address of the first. Keep them to look up
     /// nearby addresses. Returns `None` if `address` is unknown.
     #[inline]
     pub fn lookup(&self, address: u64, space: MemorySpace) -> Option<(u64, &[u8])> {
-        let (range, region) = self.find(&self.memory, address, space)?;
+        let (range, region) = self.find(address, space)?;
         let region = &self.regions[region as usize];
         Some((range.start, region.bytes(&self.files[region.file as usize], &range)?))
     }
@@ -107,38 +132,51 @@ impl Image {
         len
     }
 
-    /// Finds the owner of the bytes at `address`. `common` has the regions of no particular process, which
-    /// come first.
+    /// Finds the owner of the bytes at `address`. Regions of no particular process come first.
     #[inline]
-    fn find(&self, common: &Spaces, address: u64, space: MemorySpace) -> Option<(Range<u64>, u32)> {
+    fn find(&self, address: u64, space: MemorySpace) -> Option<(Range<u64>, u32)> {
         match space.process() {
-            0 => common.find(address, space),
-            _ => self.find_owned(common, address, space),
+            0 => self.memory.find(address, space),
+            _ => self.find_owned(&self.memory, address, space, |_| true),
         }
     }
 
-    fn find_owned(&self, common: &Spaces, address: u64, space: MemorySpace) -> Option<(Range<u64>, u32)> {
-        let (mut range, mut owner) = common.find_or_gap(address, space);
+    /// Finds the first region at `address` that is accepted, in `common` and then in the memory of the process and
+    /// those that it inherits.
+    fn find_owned(
+        &self,
+        common: &Spaces,
+        address: u64,
+        space: MemorySpace,
+        accept: impl Fn(&Region) -> bool,
+    ) -> Option<(Range<u64>, u32)> {
+        let accept = |region: &u32| accept(&self.regions[*region as usize]);
+        let (mut range, owner) = common.find_or_gap(address, space);
+        let mut owner = owner.filter(accept);
         let mut number = space.process();
         for _ in 0..MOST_INHERITED {
             let of = number.checked_sub(1).and_then(|index| self.owned.get(index as usize));
             let Some(of) = of.filter(|_| owner.is_none()) else { break };
             let (here, found) = of.memory.find_or_gap(address, space);
             range = range.start.max(here.start)..range.end.min(here.end);
-            (owner, number) = (found, of.inherited);
+            (owner, number) = (found.filter(accept), of.inherited);
         }
         owner.map(|owner| (range, owner))
     }
 
-    /// Returns the ELF file at `address`, even where a raw dump hides its bytes.
+    /// Returns the ELF file at `address`, even where a raw dump or a patch hides its bytes.
     pub(crate) fn program(&self, address: u64, space: MemorySpace) -> Option<&Region> {
-        let (_, region) = self.find(&self.programs, address, space)?;
+        let is_program = |region: &Region| !self.files[region.file as usize].is_patch;
+        let (_, region) = match space.process() {
+            0 => self.programs.find(address, space),
+            _ => self.find_owned(&self.programs, address, space, is_program),
+        }?;
         Some(&self.regions[region as usize])
     }
 
     /// Returns the region that has the bytes at `address`.
     pub(crate) fn owner(&self, address: u64, space: MemorySpace) -> Option<&Region> {
-        let (_, region) = self.find(&self.memory, address, space)?;
+        let (_, region) = self.find(address, space)?;
         Some(&self.regions[region as usize])
     }
 
@@ -199,6 +237,12 @@ impl Image {
     pub fn lines_left_out(&self) -> impl Iterator<Item = (&str, usize)> {
         let files = self.files.iter().map(|file| (&*file.name, file.lines_left_out()));
         files.filter(|(_, units)| *units > 0)
+    }
+
+    /// Returns each file with compressed debug information that cannot be unpacked, with the section and the reason.
+    /// Only files that were queried count.
+    pub fn damaged_lines(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.files.iter().filter_map(|file| Some((&*file.name, file.lines_fault()?)))
     }
 
     /// Returns the symbols and source lines of the ELF files. Nothing is read before the first query.

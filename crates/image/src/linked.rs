@@ -83,6 +83,11 @@ impl<'a> FileRef<'a> {
         })
     }
 
+    /// Returns the linked address where execution of an ELF file begins, if it has one.
+    pub fn entry(&self) -> Option<u64> {
+        self.file.elf.as_ref().map(|elf| elf.entry).filter(|&entry| entry != 0)
+    }
+
     /// Returns whether this is an ELF file. The addresses of other files are those in memory.
     pub fn is_elf(&self) -> bool {
         self.file.elf.is_some()
@@ -174,6 +179,7 @@ impl Image {
                 Some(_) => builder.file(&file.name, original.clone()),
                 None => builder.memory(&file.name, file.bytes.clone()),
             };
+            builder.mapped_like(file);
             for region in self.regions.iter().filter(|region| region.file == number) {
                 builder.map(id, region.range.clone(), region.offset as u64, space);
             }

@@ -21,14 +21,14 @@ impl Moment {
 ///
 /// A process whose memory changes has several numbers, one after another. Numbers are those of
 /// [`MemorySpace::process`](tracewright_core::MemorySpace::process).
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Processes {
     /// For each thread, its processes with their start times.
     threads: HashMap<u32, Vec<(u64, u32)>>,
     /// For each process, the numbers of its memory with their start times.
     memories: Vec<Vec<(u64, u32)>>,
-    /// Number of the kernel's memory; 0 if unknown.
-    kernel: u32,
+    /// Numbers of the kernel's memory with their start times.
+    kernel: Vec<(u64, u32)>,
 }
 
 impl Processes {
@@ -53,14 +53,15 @@ impl Processes {
         }
     }
 
-    /// Sets the number of the kernel's memory; the kernel runs at a higher exception level than processes.
-    pub fn kernel(&mut self, number: u32) {
-        self.kernel = number;
+    /// Sets the number of the kernel's memory from `time` on; the kernel runs at a higher exception level than
+    /// processes. Calls must be in order of time.
+    pub fn kernel(&mut self, time: u64, number: u32) {
+        self.kernel.push((time, number));
     }
 
     /// Returns whether no thread is known.
     pub fn is_empty(&self) -> bool {
-        self.threads.is_empty() && self.kernel == 0
+        self.threads.is_empty() && self.kernel.is_empty()
     }
 
     /// Returns the number of the memory that a thread has at a time; 0 if unknown. Before the first record,
@@ -71,10 +72,24 @@ impl Processes {
         memories.and_then(|memories| at(memories, time)).unwrap_or(0)
     }
 
+    /// Returns the index of the process that a thread belongs to at a time, if known.
+    pub(crate) fn process(&self, thread: u32, time: u64) -> Option<u32> {
+        self.threads.get(&thread).and_then(|told| at(told, time))
+    }
+
+    /// Returns the thread that runs in a context: the context ID or VMID that is a known thread, or else either of them that is not 0;
+    /// or the thread that wrote the trace.
+    pub(crate) fn thread_in(&self, context: Option<&Context>, moment: &Moment) -> Option<u32> {
+        let told = context.map_or([None; 2], |context| [context.context_id, context.vmid]);
+        let told = told.into_iter().flatten().filter(|thread| *thread != 0);
+        let known = told.clone().find(|thread| self.threads.contains_key(thread));
+        known.or_else(|| told.clone().next()).or(moment.thread)
+    }
+
     /// Returns the number of the memory of code in a context; 0 if unknown.
     pub(crate) fn number_in(&self, context: &Context, moment: &Moment) -> u32 {
         if context.level != 0 {
-            return self.kernel;
+            return at(&self.kernel, moment.time).unwrap_or(0);
         }
         // Linux puts the thread into one of them; the other is 0 or names no thread. Both are 0 if the kernel
         // was built without CONFIG_PID_IN_CONTEXTIDR: thread 0 runs nothing at this level.
@@ -108,7 +123,8 @@ mod tests {
         // A thread number is reused.
         let second = processes.add(3);
         processes.thread(100, 20, second);
-        processes.kernel(4);
+        processes.kernel(0, 4);
+        processes.kernel(15, 5);
         processes
     }
 

@@ -7,7 +7,7 @@ use crate::file::File;
 use crate::lines::Lines;
 
 /// Bytes of a file at addresses.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Region {
     /// Index of the file.
     pub file: u32,
@@ -70,6 +70,16 @@ impl<'a> RegionRef<'a> {
         let Self { file, region } = self;
         let whole = file.in_parts.then_some((&*file.name, region.offset as u64));
         whole.or_else(|| file.mapped.as_ref().map(|(file, offset)| (&**file, *offset)))
+    }
+
+    /// Returns the name of a file and the place of `address` in it, for code without symbols: the linked
+    /// address in an ELF file, else the offset in the dump or in the file that was mapped.
+    pub fn offset(&self, address: u64) -> (&'a str, u64) {
+        if let Some(linked) = self.linked(address) {
+            return (self.name(), linked);
+        }
+        let (name, start) = self.mapped().unwrap_or((self.name(), 0));
+        (name, start.wrapping_add(address.wrapping_sub(self.range().start)))
     }
 
     /// Returns the origin of the region.

@@ -256,6 +256,18 @@ fn damaged_files_with_lines() {
 }
 
 #[test]
+fn damaged_compressed_lines() {
+    let mut rng = Rng::new(8);
+    let folder = Scratch::new("image");
+    for way in ["-gz=zlib", "-gz=zstd"] {
+        let Some(file) = program::compile(&folder, &["-g", "-O2", way]) else {
+            return skip("damaged_compressed_lines", "no C compiler");
+        };
+        damage_often(&mut rng, &std::fs::read(file).unwrap(), 500);
+    }
+}
+
+#[test]
 fn damaged_lines_alone() {
     let mut rng = Rng::new(5);
     let folder = Scratch::new("image");

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use tracewright_core::TraceId;
 use tracewright_etm as etm;
-use tracewright_image::Moment;
+use tracewright_image::{Bytes, Moment};
 
+use crate::debuginfod::Debuginfod;
 use crate::etrace::{EtraceSource, differs};
 use crate::folder::Checksums;
 use crate::mapping::{self, Process};
@@ -17,7 +18,7 @@ use crate::program::ImageFile;
 use crate::raw::{ETM_REGISTERS, RawSource};
 use crate::registry::{self, SourceParams};
 use crate::snapshot::{self, Device, DeviceClass, Dump, Snapshot};
-use crate::{Architecture, CoreKind, CoreProfile, Problem, folder};
+use crate::{Architecture, CoreKind, CoreProfile, Problem, file, folder};
 
 /// Recording: what was traced, and the files with its trace.
 #[derive(Debug, Default)]
@@ -32,12 +33,16 @@ pub struct Capture {
     pub buffers: Vec<Buffer>,
     /// Memory contents of the capture; a region that several cores name is listed once.
     pub memory: Vec<Dump>,
+    /// Code that the capture itself has, as it ran: addresses and bytes.
+    pub code: Vec<(u64, Bytes)>,
     /// Programs of the capture.
     pub programs: Vec<Program>,
     /// Traced processes with their mappings.
     pub processes: Vec<Process>,
     /// Programs of processes whose mappings changed over time.
     pub recorded: Option<Box<RecordedPrograms>>,
+    /// Servers to ask for programs and debug files that are not here; none unless it is set.
+    pub debuginfod: Option<Debuginfod>,
     /// Checksums of its files from when it was written, if known.
     pub checksums: Checksums,
     /// Problems of the capture. Reading continued in spite of them.
@@ -68,6 +73,8 @@ pub struct Source {
     pub registers: Vec<(String, u64)>,
     /// File with its retirement-delta trace: the cycle of each instruction.
     pub delta: Option<PathBuf>,
+    /// Thread that it traces, if it is known to trace only one.
+    pub thread: Option<u32>,
     /// Conversion from its timestamps to nanoseconds of the recorder's clock, if known.
     pub time: Option<perf::TimeConversion>,
 }
@@ -99,6 +106,8 @@ pub struct Buffer {
     pub sources: Vec<usize>,
     /// Parts of the file that are trace, in file order; `None` if the whole file is one part.
     pub pieces: Option<Vec<Piece>>,
+    /// Contents of the file, if it is compressed and has pieces: they are read at any place.
+    pub contents: Option<Bytes>,
 }
 
 /// Part of a file that is trace. It is not continuous with the parts before and after it.
@@ -130,6 +139,8 @@ impl Buffer {
     pub fn bytes(&self) -> Option<u64> {
         match &self.pieces {
             Some(pieces) => Some(pieces.iter().fold(0, |sum, piece| sum.saturating_add(piece.len))),
+            // A compressed file would have to be unpacked to find out.
+            None if file::compression(&self.path).is_some() => None,
             None => self.path.metadata().map(|file| file.len()).ok(),
         }
     }
@@ -137,8 +148,17 @@ impl Buffer {
 
 impl Source {
     /// Creates a source of which nothing else is known.
-    pub(crate) fn new(name: String, protocol: Protocol) -> Self {
-        Self { name, core: None, protocol, registers: Vec::new(), delta: None, time: None }
+    pub fn new(name: String, protocol: Protocol) -> Self {
+        Self { name, core: None, protocol, registers: Vec::new(), delta: None, thread: None, time: None }
+    }
+
+    /// Returns whether it traces a RISC-V hart.
+    pub fn is_riscv(&self) -> bool {
+        match &self.protocol {
+            Protocol::Etrace(_) => true,
+            Protocol::Registered(params) => params.is_riscv(),
+            Protocol::Etm(_) | Protocol::Unsupported(..) => false,
+        }
     }
 
     /// Returns the source's ID on a CoreSight trace bus.
@@ -158,6 +178,19 @@ impl Source {
             Protocol::Registered(params) => Some(params.id()),
             _ => self.id().map(|id| id.get().into()),
         }
+    }
+
+    /// Returns the number of the traced core, if the capture tells it: that at the end of the core's name, or of its own name
+    /// (`cpu_2`, `cpu2`, `hart0`).
+    pub fn cpu(&self) -> Option<u32> {
+        let name = self.core.as_ref().map_or(&self.name, |(core, _)| core);
+        let start = name.trim_end_matches(|digit: char| digit.is_ascii_digit());
+        let is_core = match self.core {
+            // Recordings of QEMU name threads in place of cores.
+            Some(_) => start != "thread",
+            None => ["cpu", "core", "hart"].iter().any(|word| start.starts_with(word)),
+        };
+        name[start.len()..].parse().ok().filter(|_| is_core)
     }
 
     /// Returns the protocol as text: `ETMv4.2`, `ETE 1.0`, or the capture's own name.
@@ -189,10 +222,14 @@ impl Capture {
         if perf::is_recording(path) {
             return perf::open(path, &[]);
         }
-        if path.join(folder::CAPTURE_FILE).exists() {
+        let has = |name: &str| {
+            let found = path.join(name).try_exists();
+            found.map_err(|error| Problem::file_error(path, format!("cannot look into the folder: {error}")))
+        };
+        if has(folder::CAPTURE_FILE)? {
             return folder::open(path);
         }
-        if path.is_dir() && !path.join("snapshot.ini").exists() {
+        if path.is_dir() && !has("snapshot.ini")? {
             let message = if path.join(folder::CHECKSUMS_FILE).exists() {
                 "the recording was cut off before its description (snapshot.ini) was written: record again"
             } else {
@@ -235,6 +272,7 @@ impl Capture {
                     format: buffer.format,
                     sources: sources.collect(),
                     pieces: None,
+                    contents: None,
                 }
             })
             .collect();
@@ -326,7 +364,7 @@ impl Capture {
         let sources: Vec<_> = sources.collect();
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         let all = (0..sources.len()).collect();
-        let buffer = Buffer { name, path: path.into(), format, sources: all, pieces: None };
+        let buffer = Buffer { name, path: path.into(), format, sources: all, pieces: None, contents: None };
         let capture = Self { path: path.into(), sources, buffers: vec![buffer], ..Self::default() };
         Ok(capture.note_protocols())
     }
@@ -362,7 +400,7 @@ impl Capture {
 
     /// Returns whether a RISC-V hart was traced.
     pub fn is_riscv(&self) -> bool {
-        self.sources.iter().any(|source| matches!(source.protocol, Protocol::Etrace(_)))
+        self.sources.iter().any(Source::is_riscv)
     }
 }
 

@@ -48,12 +48,15 @@
 //! `tracewright-etrace` directly.
 
 mod capture;
+pub mod compressed;
+mod debug_file;
+pub mod debuginfod;
 pub mod etrace;
 pub mod file;
 pub mod folder;
 pub mod ini;
 mod mapping;
-mod output;
+pub mod output;
 mod packing;
 pub mod perf;
 mod problem;
@@ -65,8 +68,8 @@ pub mod snapshot;
 pub use capture::{Buffer, Capture, Packed, Piece, Program, Protocol, Source};
 pub use etrace::EtraceSource;
 pub use folder::{CaptureWriter, Checksums, FileSums};
-pub use mapping::{Mapping, Process};
-pub use output::OutputFolder;
+pub use mapping::{Mapping, Process, ProcessThread, programs as mapped_programs};
+pub use output::{OutputFile, OutputFolder, OutputKind, Replace};
 pub use packing::Packing;
 pub use problem::{Problem, Severity, Subject};
 pub use program::{ImageFile, ImageFileError, build_id, map_file};

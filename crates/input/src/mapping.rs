@@ -13,9 +13,20 @@ pub struct Process {
     pub pid: u32,
     /// Name of the command.
     pub command: String,
+    /// Its threads, as far as they are known.
+    pub threads: Vec<ProcessThread>,
     /// Executable mappings in the order in which they were made; later ones replace earlier ones where they
     /// overlap.
     pub mappings: Vec<Mapping>,
+}
+
+/// Thread of a process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProcessThread {
+    /// Thread ID.
+    pub tid: u32,
+    /// Name; empty if unknown.
+    pub name: String,
 }
 
 /// Executable mapping.
@@ -55,8 +66,8 @@ pub(crate) fn mapped(processes: &[Process], address: u64, length: u64) -> Option
     found
 }
 
-/// Returns the files of mappings. They give symbols and lines; memory dumps give the code.
-pub(crate) fn programs(dir: &Path, processes: &[Process]) -> Vec<Program> {
+/// Returns the files of mappings, with paths relative to `dir`. They give symbols and lines; memory dumps give the code.
+pub fn programs(dir: &Path, processes: &[Process]) -> Vec<Program> {
     let mut places = HashSet::new();
     let mappings = processes.iter().flat_map(|process| &process.mappings);
     let program = |mapping: &Mapping| {

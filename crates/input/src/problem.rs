@@ -18,8 +18,10 @@ pub enum Severity {
 pub enum Subject {
     /// Sources, buffers, or the capture as a whole.
     Trace,
-    /// Memory images.
+    /// Programs and memory images that are used, or that the user named.
     Memory,
+    /// Programs and memory images of the capture that are not there. They matter only if their code ran.
+    MissingCode,
 }
 
 /// Fault in a file, with a message for the person who can repair it.
@@ -49,6 +51,11 @@ impl Problem {
     /// Creates an error about a whole program file.
     pub fn memory_error(file: &Path, message: impl Into<String>) -> Self {
         Self { subject: Subject::Memory, ..Self::file_error(file, message) }
+    }
+
+    /// Creates an error about a program file of the capture whose code is not there.
+    pub fn missing_code(file: &Path, message: impl Into<String>) -> Self {
+        Self { subject: Subject::MissingCode, ..Self::file_error(file, message) }
     }
 
     /// Creates a warning about a whole program file.
@@ -106,6 +113,11 @@ impl<'a> Log<'a> {
     /// Returns the same list, for problems with memory images.
     pub(crate) fn memory(&mut self) -> Log<'_> {
         Log { file: self.file, subject: Subject::Memory, problems: self.problems }
+    }
+
+    /// Returns the same list, for problems with code that is not there.
+    pub(crate) fn missing_code(&mut self) -> Log<'_> {
+        Log { file: self.file, subject: Subject::MissingCode, problems: self.problems }
     }
 
     /// Adds an error; `line` is a number, or `None` for the file as a whole.

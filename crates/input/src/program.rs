@@ -10,8 +10,10 @@ use tracewright_core::MemorySpace;
 use tracewright_image::{Builder, Bytes, Image, Place};
 
 use crate::capture::Program;
-use crate::file::open_plain;
-use crate::{Capture, Problem, mapping};
+use crate::debug_file::DebugFiles;
+use crate::debuginfod::Debuginfod;
+use crate::file::open_seekable;
+use crate::{Capture, Mapping, Problem, Subject, mapping};
 
 /// Program file named by a user: `FILE` or `FILE@ADDRESS`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,8 +74,15 @@ impl Capture {
         // Without a readable source it is unknown what was traced.
         let is_riscv = (!self.sources.is_empty()).then(|| self.is_riscv());
         for file in named {
-            let added = map_file(&file.path).and_then(|bytes| add(&mut builder, file, bytes, None, is_riscv));
-            problems.extend(added.err());
+            match map_file(&file.path) {
+                Ok(bytes) => problems.extend(self.add_named(&mut builder, file, bytes, is_riscv)),
+                Err(problem) => problems.push(problem),
+            }
+        }
+        for (address, bytes) in &self.code {
+            let name = self.path.display().to_string();
+            let added = self.add_memory(&mut builder, &name, bytes.clone(), *address, MemorySpace::ANY);
+            problems.extend(added.err().map(|message| Problem::memory_error(&self.path, message)));
         }
         // Several regions are often in one file.
         let mut files: HashMap<&Path, Option<Bytes>> = HashMap::new();
@@ -87,7 +96,7 @@ impl Capture {
                     None => Some(bytes),
                 },
                 Err(problem) => {
-                    problems.push(problem);
+                    problems.push(Problem { subject: Subject::MissingCode, ..problem });
                     None
                 }
             });
@@ -98,18 +107,11 @@ impl Capture {
                 .and_then(|(offset, len)| file.slice(offset, len));
             let name = dump.path.display().to_string();
             let added = match part {
-                Some(part) => match mapping::mapped(&self.processes, dump.address, dump.length) {
-                    Some((path, offset)) => {
-                        let mapped = path.to_string_lossy();
-                        builder.raw_mapped(&name, part, dump.address, dump.space, (&mapped, offset))
-                    }
-                    None => builder.raw(&name, part, dump.address, dump.space),
-                }
-                .map_err(|e| e.reason.to_string()),
+                Some(part) => self.add_memory(&mut builder, &name, part, dump.address, dump.space),
                 None => Err(format!("has no {:#x} bytes at offset {:#x}", dump.length, dump.offset)),
             };
             if let Err(message) = added {
-                problems.push(Problem::memory_error(&dump.path, message));
+                problems.push(Problem::missing_code(&dump.path, message));
             }
         }
         // A file may be mapped in several places.
@@ -122,12 +124,110 @@ impl Capture {
                 bytes
             });
             let Some(bytes) = bytes.clone() else { continue };
-            problems.extend(add(&mut builder, &program.file, bytes, program.offset, is_riscv).err());
+            problems.extend(self.add(&mut builder, &program.file, bytes, program.offset, is_riscv).err());
         }
         if let Some(recorded) = &self.recorded {
-            problems.extend(recorded.add_to(&mut builder));
+            problems.extend(recorded.add_to(&mut builder, self.debuginfod.as_ref()));
         }
-        (builder.build(), problems)
+        problems.extend(self.debuginfod.iter().flat_map(Debuginfod::problems));
+        let image = builder.build();
+        problems.extend(self.code_that_differs(&image).map(|(file, address)| {
+            let message =
+                format!("other code than ran at {address:#x}: it is used, as asked for, and is not what ran");
+            Problem::memory_error(Path::new(file), message)
+        }));
+        (image, problems)
+    }
+
+    /// Adds a program file that a user names: where the user says or, if it can be anywhere, where the capture says that it was.
+    fn add_named(
+        &self,
+        builder: &mut Builder,
+        file: &ImageFile,
+        bytes: Bytes,
+        is_riscv: Option<bool>,
+    ) -> Vec<Problem> {
+        if file.at.is_some() || !is_anywhere(&bytes) {
+            return self.add(builder, file, bytes, None, is_riscv).err().into_iter().collect();
+        }
+        let id = build_id_of(&bytes).map(|id| hex(&id));
+        let is_it = |mapping: &&Mapping| {
+            let same_name =
+                || mapping.path.as_ref().is_some_and(|path| path.file_name() == file.path.file_name());
+            match (&id, &mapping.build_id) {
+                (Some(id), Some(of)) => id == of,
+                _ => same_name(),
+            }
+        };
+        let mut places = HashMap::new();
+        for mapping in self.processes.iter().flat_map(|process| &process.mappings).filter(is_it) {
+            places.entry(mapping.start.wrapping_sub(mapping.offset)).or_insert(mapping);
+        }
+        if places.is_empty() {
+            let message = "a position-independent program, and the capture does not say where it was: it is taken to be \
+                           where it is linked, at 0; say the address of its first mapping (FILE@ADDRESS)";
+            let mut problems = vec![Problem::memory_warning(&file.path, message)];
+            problems.extend(self.add(builder, file, bytes, None, is_riscv).err());
+            return problems;
+        }
+        let mut places: Vec<_> = places.into_values().collect();
+        places.sort_by_key(|mapping| mapping.start);
+        let add = |mapping: &Mapping| {
+            let file = ImageFile { at: Some(mapping.start), ..file.clone() };
+            self.add(builder, &file, bytes.clone(), Some(mapping.offset), is_riscv).err()
+        };
+        places.into_iter().filter_map(add).collect()
+    }
+
+    /// Adds a program file with its debug file, if there is one.
+    fn add(
+        &self,
+        builder: &mut Builder,
+        file: &ImageFile,
+        bytes: Bytes,
+        offset: Option<u64>,
+        is_riscv: Option<bool>,
+    ) -> Result<(), Problem> {
+        let symfs = self.recorded.as_ref().map_or(&[][..], |recorded| recorded.symfs());
+        let debug_files = DebugFiles { symfs, debuginfod: self.debuginfod.as_ref() };
+        let debug = debug_files.find(&file.path, &file.path, &bytes);
+        add(builder, file, bytes, offset, is_riscv)?;
+        debug.into_iter().for_each(|debug| builder.debug(debug));
+        Ok(())
+    }
+
+    /// Adds the contents of memory.
+    fn add_memory(
+        &self,
+        builder: &mut Builder,
+        name: &str,
+        bytes: Bytes,
+        address: u64,
+        space: MemorySpace,
+    ) -> Result<(), String> {
+        let added = match mapping::mapped(&self.processes, address, bytes.len() as u64) {
+            Some((path, offset)) => {
+                builder.raw_mapped(name, bytes, address, space, (&path.to_string_lossy(), offset))
+            }
+            None => builder.raw(name, bytes, address, space),
+        };
+        added.map_err(|error| error.reason.to_string())
+    }
+
+    /// Returns the first file that hides code of the capture and has other code there, and the address.
+    fn code_that_differs<'i>(&self, image: &'i Image) -> Option<(&'i str, u64)> {
+        let mut found = vec![0; 4096];
+        for (start, bytes) in &self.code {
+            for (at, bytes) in (*start..).step_by(found.len()).zip(bytes.as_slice().chunks(found.len())) {
+                let len = image.read_into(at, MemorySpace::ANY, &mut found[..bytes.len()]);
+                let mut pairs = (at..).zip(found[..len].iter().zip(bytes));
+                if let Some((address, _)) = pairs.find(|(_, (found, ran))| found != ran) {
+                    let region = image.region(address, MemorySpace::ANY)?;
+                    return Some((region.name(), address));
+                }
+            }
+        }
+        None
     }
 
     /// Reads a program of the capture. Returns its bytes, unless it is left out, and any problem with it.
@@ -141,7 +241,9 @@ impl Capture {
         let bytes = match map_file(path) {
             Ok(bytes) => bytes,
             Err(problem) if is_elsewhere => return (None, Some(no_symbols(&problem.message))),
-            Err(problem) => return (None, Some(problem)),
+            Err(problem) => {
+                return (None, Some(Problem { subject: Subject::MissingCode, ..problem }));
+            }
         };
         match self.not_recorded(program, &bytes) {
             None => (Some(bytes), None),
@@ -165,13 +267,13 @@ impl Capture {
 
 /// Returns the problem for a file of the capture that has changed.
 fn not_what_ran(path: &Path, how: &str, accept_mismatch: bool) -> Problem {
-    let what = match accept_mismatch {
-        true => "it is used, as asked for, and may not be what ran",
-        false => {
-            "it is left out, since it may not be what ran (--accept-mismatch uses it, --image names another)"
-        }
-    };
-    Problem::memory_error(path, format!("{how}: {what}"))
+    if accept_mismatch {
+        let what = "it is used, as asked for, and may not be what ran";
+        return Problem::memory_error(path, format!("{how}: {what}"));
+    }
+    let what =
+        "it is left out, since it may not be what ran (--accept-mismatch uses it, --image names another)";
+    Problem::missing_code(path, format!("{how}: {what}"))
 }
 
 /// Adds a program file with these bytes; see [`Program`] about `offset`.
@@ -205,6 +307,20 @@ fn add(
     };
     added.map_err(|error| Problem::memory_error(path, error.reason.to_string()))
 }
+
+/// Returns whether a program can be anywhere: a shared object (ELF type 3) that is linked at 0.
+fn is_anywhere(bytes: &Bytes) -> bool {
+    let is_shared = bytes.as_slice().starts_with(b"\x7fELF") && bytes.as_slice().get(16) == Some(&3);
+    is_shared && {
+        let mut builder = Image::builder();
+        // What is wrong with it is told when it is added.
+        let _ = builder.elf("", bytes.clone(), None, MemorySpace::ANY);
+        builder.build().regions().map(|region| region.range().start).min().is_some_and(|start| start < PAGES)
+    }
+}
+
+/// Addresses below this are in the first mapping of a program that is linked at 0, whatever the size of a page.
+const PAGES: u64 = 0x10000;
 
 /// Returns the build ID of an ELF file, if it has one.
 ///
@@ -247,14 +363,14 @@ pub(crate) fn foreign(bytes: &[u8], is_riscv: bool) -> Option<String> {
 /// Largest file that is read into memory.
 const MOST_READ: u64 = 64 << 20;
 
-/// Reads a file, or maps it if it is larger than 64 MiB. If a mapped file is shortened while it is in use,
+/// Reads a file, or maps it if it is larger than 64 MiB. A compressed file is unpacked before. If a mapped file is shortened while it is in use,
 /// the system ends the process (SIGBUS); smaller files are safe from that.
 ///
 /// # Errors
 /// Fails if the file cannot be read.
 pub fn map_file(path: &Path) -> Result<Bytes, Problem> {
     let error = |error: std::io::Error| Problem::memory_error(path, format!("cannot read: {error}"));
-    let file = open_plain(path).map_err(error)?;
+    let file = open_seekable(path).map_err(error)?;
     let metadata = file.metadata().map_err(error)?;
     if metadata.len() <= MOST_READ {
         let mut bytes = Vec::with_capacity(metadata.len() as usize);

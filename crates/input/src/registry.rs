@@ -25,6 +25,10 @@ pub trait SourceKind: Debug + Sync {
 pub trait SourceParams: Any + Debug + Send + Sync {
     /// Returns the source's number in its buffer; in frames, its trace ID.
     fn id(&self) -> u16;
+    /// Returns whether a RISC-V hart is traced.
+    fn is_riscv(&self) -> bool {
+        false
+    }
     /// Returns what the source speaks, in words.
     fn title(&self) -> String;
     /// Returns what is to be known of the source: names and values.

@@ -3,15 +3,19 @@
 #[path = "it/support/mod.rs"]
 mod support;
 
+use std::io::{Read, Write};
 use std::path::Path;
+use std::time::Duration;
 
 use support::{CAPTURE, CORE, Folder, SNAPSHOT, SOURCE, TRACE};
 use tracewright_core::{Context, Security};
 use tracewright_image::Moment;
+use tracewright_input::compressed::{Compression, Unpacked};
+use tracewright_input::debuginfod::{Debuginfod, Kind};
 use tracewright_input::{Capture, Protocol, RawSource, ini, perf};
 use tracewright_profile::branch_list;
 use tracewright_testkit::hostile::damage_bytes;
-use tracewright_testkit::perf::{Form, Recording, Who, etm4, who};
+use tracewright_testkit::perf::{BpfProgram, Form, JitDump, Recording, Who, etm4, who};
 use tracewright_testkit::{Rng, captures};
 
 /// Reads any bytes as an ini file. Entries are in order and made of the input.
@@ -112,7 +116,7 @@ pub fn recording(bytes: &[u8]) {
                 piece.packed.map_or((piece.offset, piece.len), |packed| (packed.offset, packed.len));
             assert!(at.checked_add(len).is_some_and(|end| end <= bytes.len() as u64), "beyond the file");
             if let Some(packed) = piece.packed {
-                let _ = perf::unpacked(&path, packed);
+                let _ = perf::unpacked(&path, None, packed);
             }
         }
     }
@@ -120,6 +124,11 @@ pub fn recording(bytes: &[u8]) {
         assert!(process.mappings.iter().all(|mapping| mapping.start < mapping.end));
     }
     assert!(capture.problems.len() <= 1001);
+    check_mappings(&capture);
+}
+
+/// Asks for all code of a recording.
+fn check_mappings(capture: &Capture) {
     let (image, _) = capture.image(&[]);
     let mappings =
         capture.processes.iter().flat_map(|process| process.mappings.iter().map(move |m| (process.pid, m)));
@@ -130,6 +139,114 @@ pub fn recording(bytes: &[u8]) {
         let _ = (image.region(mapping.start, space), image.absent(mapping.start, space));
         let len = image.read(mapping.start, space).len() as u64;
         assert!(mapping.start.checked_add(len).is_some());
+        let (names, line) =
+            (image.symbols().frames(mapping.start, space), image.symbols().source(mapping.start, space));
+        assert!(names.first().is_none_or(|frame| frame.line == line));
+    }
+    let kernel =
+        Context { level: 1, security: Security::NonSecure, is_64bit: true, vmid: None, context_id: None };
+    for time in [0, 6, 8, u64::MAX] {
+        let space = image.space(&kernel, &Moment { time, thread: None });
+        for address in [0xffff_8000_0000_0000_u64, 0xffff_8000_0000_0100, 0xffff_8000_7000_0000] {
+            let _ = (image.read(address, space), image.symbols().symbol(address, space));
+        }
+    }
+}
+
+/// Reads any bytes as the code that a process of a recording made at run time.
+pub fn jit_dump(bytes: &[u8]) {
+    let mut made = Recording::new();
+    made.monotonic().units(1, &[etm4(0, 0x40, 0x10)]).comm(who(1, 0), "one", false);
+    made.mmap2(who(1, 1), 0x7000, 0x1000, 0, "/tmp/jit-1.dump").mmap2(who(1, 2), 0x1000, 0x1000, 0, "//anon");
+    made.aux(who(1, 5), 0, 16, 0).aux(who(1, 10), 16, 16, 0).trace(0, 0, &[0; 32]);
+    let folder = Folder::new().with("perf.data", made.write(Form::File)).with("jit-1.dump", bytes);
+    let capture =
+        perf::open(&folder.path().join("perf.data"), &[]).unwrap_or_else(|problem| panic!("{problem}"));
+    assert!(capture.problems.len() <= 3, "{:?}", capture.problems);
+    check_mappings(&capture);
+}
+
+/// Reads any bytes as the names of code that a process of a recording made at run time.
+pub fn map_names(bytes: &[u8]) {
+    let mut made = Recording::new();
+    made.units(1, &[etm4(0, 0x40, 0x10)]).mmap2(who(1, 2), 0x1000, 0x1000, 0, "//anon");
+    let folder = Folder::new().with("perf.data", made.write(Form::File)).with("perf-1.map", bytes);
+    let capture =
+        perf::open(&folder.path().join("perf.data"), &[]).unwrap_or_else(|problem| panic!("{problem}"));
+    check_mappings(&capture);
+}
+
+/// Names as compilers write them.
+pub const MAP: &str = "1000 20 first a.js:1\n1020 10 second\n0x1800 0x1000 third\n1000 8 again\n";
+
+/// Lets a debuginfod server answer with any bytes. What comes is an error, or the file that was asked for.
+pub fn server_answer(bytes: &[u8]) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let folder = Folder::new();
+    let client =
+        Debuginfod::new([url]).cache(folder.path().join("cache")).timeout(Duration::from_millis(200));
+    let client = client.most_bytes(1 << 20);
+    std::thread::scope(|scope| {
+        let server = scope.spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let _ = stream.read(&mut [0; 1024]);
+            let _ = stream.write_all(bytes);
+        });
+        let fetched = client.fetch(&[0xab; 8], Kind::DebugInfo);
+        server.join().unwrap();
+        if let Ok(path) = fetched {
+            let came = std::fs::read(path).unwrap();
+            assert!(bytes.ends_with(&came) && came.starts_with(b"\x7fELF"));
+        }
+    });
+}
+
+/// Answer of a server that has the file.
+pub fn good_answer() -> Vec<u8> {
+    let mut file = b"\x7fELF\x02\x01\x01".to_vec();
+    file.resize(16, 0);
+    file.extend([2_u16, 183].map(u16::to_le_bytes).concat());
+    file.extend(1_u32.to_le_bytes());
+    file.extend([0_u64, 64, 0].map(u64::to_le_bytes).concat());
+    file.extend(0_u32.to_le_bytes());
+    file.extend([64_u16, 56, 1, 64, 0, 0].map(u16::to_le_bytes).concat());
+    file.extend([4_u32, 4].map(u32::to_le_bytes).concat());
+    file.extend([120_u64, 0, 0, 24, 24, 4].map(u64::to_le_bytes).concat());
+    file.extend([4_u32, 8, 3].map(u32::to_le_bytes).concat());
+    file.extend(b"GNU\0");
+    file.extend([0xab; 8]);
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nServer: any\r\n\r\n", file.len());
+    [head.as_bytes(), &file].concat()
+}
+
+#[test]
+fn damaged_answers() {
+    let mut rng = Rng::new(25);
+    let good = good_answer();
+    server_answer(&good);
+    for _ in 0..200 {
+        server_answer(&damaged_bytes(&mut rng, &good));
+        map_names(&damaged(&mut rng, MAP));
+    }
+}
+
+/// Returns a good jitdump file with every kind of record.
+pub fn good_dump() -> Vec<u8> {
+    let mut dump = JitDump::new(1, 183, 0, false);
+    dump.lines(3, 0x1000, &[(0x1000, 1, "a.js"), (0x1008, 2, ""), (0x1010, 1, "b.js")]);
+    dump.load(3, 0x1000, 1, "first", &[0xd5; 32]).load(4, 0x1020, 2, "second", &[0xd6; 16]);
+    dump.load(7, 0x1000, 3, "third", &[0xd7; 16]).moved(8, 0x1000, 0x1080, 16, 3).close(9);
+    dump.bytes()
+}
+
+#[test]
+fn damaged_dumps() {
+    let mut rng = Rng::new(24);
+    let good = good_dump();
+    jit_dump(&good);
+    for _ in 0..1000 {
+        jit_dump(&damaged_bytes(&mut rng, &good));
     }
 }
 
@@ -149,6 +266,63 @@ pub fn recorded_branches(bytes: &[u8]) {
             assert_eq!(again, Ok(list));
         }
         Err(why) => assert!((1..200).contains(&why.to_string().len()), "{why}"),
+    }
+}
+
+/// The same text, packed by gzip, xz and zstd.
+pub const PACKED: [&[u8]; 3] = [
+    b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\x2b\xcf\x48\x2c\x51\x28\x4a\xcc\xd3\x51\x48\xcc\x4b\x51\x28\x87\xf2\x14\x12\xd3\x13\x33\xf3\xac\xe0\x7c\xae\x72\xaa\x2a\x03\x00\x11\x01\xdf\xaa\x75\x00\x00\x00",
+    b"\xfd\x37\x7a\x58\x5a\x00\x00\x04\xe6\xd6\xb4\x46\x02\x00\x21\x01\x1c\x00\x00\x00\x10\xcf\x58\xcc\xe0\x00\x74\x00\x20\x5d\x00\x3b\x9a\x08\x48\x69\xea\x6b\x91\xd5\x74\x0a\xc0\x6c\xda\x80\x52\x2a\x9a\x27\x4b\x00\x96\x5d\xb2\x91\x21\x0b\xe5\x84\x0e\x29\x00\x00\x1a\xd7\xc2\x71\x39\x51\xc4\x26\x00\x01\x3c\x75\x67\x49\x1a\x73\x1f\xb6\xf3\x7d\x01\x00\x00\x00\x00\x04\x59\x5a",
+    b"\x28\xb5\x2f\xfd\x04\x68\x15\x01\x00\xb0\x77\x68\x61\x74\x20\x72\x61\x6e\x2c\x20\x61\x6e\x64\x20\x20\x61\x67\x61\x69\x6e\x3a\x0a\x03\x00\xab\x14\x12\x33\xb5\x11\xc4\x54\x02\x6f\xfa\x83\xbf",
+];
+
+/// Unpacks any bytes as if they were a compressed file. Whether in small pieces or in large ones makes no difference.
+pub fn compressed_file(bytes: &[u8]) {
+    let read = |piece: usize| -> Result<Vec<u8>, String> {
+        let mut reader = Unpacked::new(bytes).map_err(|error| error.to_string())?;
+        let (mut all, mut chunk) = (Vec::new(), vec![0; piece]);
+        while all.len() < 1 << 20 {
+            match reader.read(&mut chunk).map_err(|error| error.to_string())? {
+                0 => break,
+                len => all.extend_from_slice(&chunk[..len]),
+            }
+        }
+        Ok(all)
+    };
+    let (whole, pieces) = (read(1 << 16), read(1 << 10));
+    match (&whole, &pieces) {
+        (Ok(whole), Ok(pieces)) => {
+            let len = whole.len().min(pieces.len());
+            assert_eq!(whole[..len], pieces[..len]);
+            assert!(Compression::of(bytes).is_some() || whole[..] == bytes[..len]);
+        }
+        (Err(one), Err(other)) => assert!((1..300).contains(&one.len()), "{one} {other}"),
+        // Damage beyond what was read.
+        (Ok(all), Err(_)) | (Err(_), Ok(all)) => assert!(all.len() >= 1 << 20),
+    }
+}
+
+#[test]
+fn damaged_compressed_files() {
+    for packed in PACKED {
+        compressed_file(packed);
+        let mut all = Vec::new();
+        Unpacked::new(packed).unwrap().read_to_end(&mut all).unwrap();
+        assert_eq!(all, "what ran, and what ran again: what ran\n".repeat(3).as_bytes());
+    }
+    let mut rng = Rng::new(19);
+    for _ in 0..3000 {
+        let packed = PACKED[rng.below(3) as usize];
+        let mut bytes = packed.to_vec();
+        for _ in 0..1 + rng.below(3) {
+            let at = rng.below(bytes.len() as u64) as usize;
+            match rng.below(4) {
+                0 => bytes.truncate(at.max(6)),
+                1 => bytes.insert(at, rng.below(256) as u8),
+                _ => bytes[at] = rng.below(256) as u8,
+            }
+        }
+        compressed_file(&bytes);
     }
 }
 
@@ -266,6 +440,14 @@ pub fn good_recording(form: Form) -> Vec<u8> {
         .trace(0, 0, &[1; 48]);
     recording.fork(who(2, 8), 1).comm(who(2, 9), "two", true);
     recording.mmap2_id(who(2, 10), 0x1800, 0x1000, 0x100, "/perf.data", &[3; 20]).exit(who(2, 11));
+    let kernel = 0xffff_8000_0000_0000;
+    let functions =
+        vec![(kernel + 0x7000_0000, [7; 8], vec![1; 16]), (kernel + 0x7000_0100, [8; 8], vec![2; 8])];
+    recording.bpf_programs(&[BpfProgram { id: 3, name: "probe", functions }]);
+    recording.ksymbol(3, kernel + 0x7000_0000, 16, 1, false, "bpf_prog_0707070707070707_probe");
+    recording.bpf_event(3, 1, 3, [7; 8]).ksymbol(4, kernel + 0x100, 0x100, 2, false, "page");
+    recording.text_poke(5, kernel + 0x110, &[], &[3; 8]).text_poke(6, kernel, &[4; 4], &[5; 4]);
+    recording.text_poke(7, kernel + 2, &[5; 4], &[6; 4]).ksymbol(8, kernel + 0x100, 0x100, 2, true, "page");
     recording
         .thread_trace(2, 0, &[7; 16])
         .aux(Who { cpu: 9, ..who(2, 12) }, 0, 16, 0)
@@ -386,6 +568,15 @@ fn large_recordings_are_read_in_time() {
     }
     recording(&made.write(Form::File));
     recording(&made.write(Form::Compressed));
+    // Kernel code that changes and is looked at all the time, and functions that are written byte by byte.
+    let mut made = Recording::new();
+    made.units(1, &[etm4(0, 0x40, 0x10)]).ksymbol(0, 0xffff_8000_7000_0000, u32::MAX, 2, false, "page");
+    for number in 0..10_000 {
+        made.aux(who(1, 2 * number), 8 * number, 8, 0).trace(0, 8 * number, &[0; 8]);
+        made.text_poke(2 * number + 1, 0xffff_8000_0000_0000 + number, &[1; 4], &[2; 4]);
+        made.text_poke(2 * number + 1, 0xffff_8000_7000_0000 + 2 * number, &[], &[2]);
+    }
+    recording(&made.write(Form::File));
 }
 
 #[test]

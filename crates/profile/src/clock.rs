@@ -13,6 +13,8 @@ pub enum Kind {
     Counts,
     /// Timestamps in the trace: like `Counts`, but coarser.
     Times,
+    /// Timestamps of a counter that all sources share. It never restarts, and 0 means unknown.
+    Timestamps,
 }
 
 /// Assigns times to the instructions of a trace.
@@ -29,6 +31,12 @@ enum Source<'a> {
     /// Sum of all counts.
     Counts(u64),
     Times(Option<u64>),
+    Timestamps {
+        /// Largest timestamp so far.
+        last: u64,
+        /// Set if `last` holds for what follows.
+        is_known: bool,
+    },
 }
 
 /// A delta trace that runs beside the elements.
@@ -76,12 +84,19 @@ impl<'a> Clock<'a> {
         Self { source: Source::Times(None), stamps: Vec::new() }
     }
 
+    /// Creates a clock that reads timestamps of a shared counter. A timestamp that is smaller than one before it is not
+    /// used: nothing is known until the counter has caught up.
+    pub fn timestamps() -> Self {
+        Self { source: Source::Timestamps { last: 0, is_known: false }, stamps: Vec::new() }
+    }
+
     /// Returns the source of time.
     pub fn kind(&self) -> Kind {
         match self.source {
             Source::Delta(_) => Kind::Delta,
             Source::Counts(_) => Kind::Counts,
             Source::Times(_) => Kind::Times,
+            Source::Timestamps { .. } => Kind::Timestamps,
         }
     }
 
@@ -126,6 +141,15 @@ impl<'a> Clock<'a> {
                 *now = None;
                 Told::Lost
             }
+            (Source::Timestamps { last, is_known }, Element::Timestamp { value: value @ 1.., .. }) => {
+                *is_known = *value >= *last;
+                *last = (*last).max(*value);
+                if *is_known { Told::Reached(*value) } else { Told::Lost }
+            }
+            (Source::Timestamps { is_known, .. }, _) if breaks => {
+                *is_known = false;
+                Told::Lost
+            }
             _ => Told::Nothing,
         }
     }
@@ -135,6 +159,8 @@ impl<'a> Clock<'a> {
             Source::Delta(beside) => return beside.block(block, &mut self.stamps),
             Source::Counts(now) => Stamp::From(*now),
             Source::Times(now) => now.map_or(Stamp::Unknown, Stamp::From),
+            Source::Timestamps { last, is_known: true } => Stamp::From(*last),
+            Source::Timestamps { is_known: false, .. } => Stamp::Unknown,
         };
         self.stamps.resize(block.count as usize, stamp);
     }
@@ -146,7 +172,7 @@ impl<'a> Clock<'a> {
                 let cycle = beside.cycles.end();
                 End { cycle, unknown: beside.unknown, left: beside.cycles.passed() }
             }
-            Source::Counts(_) | Source::Times(_) => End::default(),
+            Source::Counts(_) | Source::Times(_) | Source::Timestamps { .. } => End::default(),
         }
     }
 }

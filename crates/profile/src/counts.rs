@@ -34,6 +34,8 @@ pub struct Binary {
     pub build_id: Vec<u8>,
     /// Set if the binary is an ELF file. Otherwise its addresses are memory addresses.
     pub is_elf: bool,
+    /// Absolute path where the binary was found when the profile was made, if known.
+    pub found: Option<String>,
     /// Executable segments, as far as known. They map addresses to file offsets.
     pub code: Vec<CodeSegment>,
 }
@@ -45,6 +47,7 @@ impl Binary {
             name: file.path().to_owned(),
             build_id: file.build_id().unwrap_or_default().to_vec(),
             is_elf: file.is_elf(),
+            found: None,
             code: file.code_segments().collect(),
         }
     }
@@ -179,6 +182,8 @@ impl Profile {
                 if binary.name < known.name {
                     known.name = binary.name;
                 }
+                // Any order of merges keeps the same one.
+                known.found = [known.found.take(), binary.found].into_iter().flatten().min();
                 if binary.code > known.code {
                     known.code = binary.code;
                 }
@@ -279,6 +284,8 @@ pub struct Funnel {
     pub unknown_paths: u64,
     /// Sources that were not decoded to their end because a limit was reached. If not 0, all counts are lower bounds.
     pub stopped: u64,
+    /// Number of captures of which anything was wrong or missing, for whatever reason.
+    pub faults: u64,
 }
 
 impl Funnel {
@@ -288,13 +295,19 @@ impl Funnel {
         self.bytes.saturating_sub(not)
     }
 
+    /// Returns whether nothing is missing from what was counted.
+    pub const fn is_complete(&self) -> bool {
+        let lost = self.gaps > 0 || self.bytes_unread > 0 || self.without_code > 0 || self.mismatches > 0;
+        !lost && !self.is_lower_bound() && self.faults == 0
+    }
+
     /// Returns whether counts are lower bounds although no trace is missing.
     pub const fn is_lower_bound(&self) -> bool {
         self.unknown_paths > 0 || self.stopped > 0
     }
 
     /// Returns all numbers, in file order.
-    pub(crate) fn numbers(&mut self) -> [&mut u64; 13] {
+    pub(crate) fn numbers(&mut self) -> [&mut u64; 14] {
         [
             &mut self.bytes,
             &mut self.bytes_around,
@@ -309,6 +322,7 @@ impl Funnel {
             &mut self.in_output,
             &mut self.unknown_paths,
             &mut self.stopped,
+            &mut self.faults,
         ]
     }
 }

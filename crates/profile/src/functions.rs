@@ -8,6 +8,7 @@ use tracewright_image::Image;
 
 use crate::by_address::ByAddress;
 use crate::counts::{Place, Profile};
+use crate::inlined::Chains;
 use crate::program::Program;
 
 /// A function of one binary, wherever the binary was loaded.
@@ -15,10 +16,36 @@ use crate::program::Program;
 pub struct Function {
     /// File number in the image; of several identical files, the first. `None` if the code belongs to no known file.
     pub file: Option<u32>,
-    /// Link-time start address. `None` if there is no symbol; the function then stands for all such code of the file.
+    /// Link-time start address. `None` if the function only exists inlined, or stands for all code of the file that has
+    /// neither a symbol nor a call to it.
     pub start: Option<u64>,
-    /// Printable name. Without a symbol it is that of the file, as in `[libc.so]`.
+    /// Printable name. Without a symbol it is that of the file, with the place of the function in it, as in
+    /// `libc.so+0x1a20`, or without, as in `[libc.so]`.
     pub name: String,
+    /// Declaration, if the function has no code of its own: it is only inlined into others.
+    pub declared: Option<Declaration>,
+}
+
+/// Declaration of an inlined function.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Declaration {
+    /// Linkage name.
+    pub linkage: String,
+    /// Source file, if known.
+    pub file: Option<String>,
+    /// Line; 0 if unknown.
+    pub line: u32,
+}
+
+/// Identity of a function: file, start, and linkage name and line of one that is only inlined.
+pub type FunctionKey = (Option<u32>, Option<u64>, Option<(String, u32)>);
+
+impl Function {
+    /// Returns the identity of the function.
+    pub fn key(&self) -> FunctionKey {
+        let declared = self.declared.as_ref().map(|declared| (declared.linkage.clone(), declared.line));
+        (self.file, self.start, declared)
+    }
 }
 
 /// Position of an instruction among the functions.
@@ -28,7 +55,7 @@ pub struct Within {
     pub function: u32,
     /// Set if the function begins here.
     pub is_start: bool,
-    /// Set if a symbol names the function. Otherwise it stands for all code of its file without symbols.
+    /// Set if the function is known by a symbol, or by a call to it. Otherwise it stands for all such code of its file.
     pub is_named: bool,
 }
 
@@ -36,26 +63,27 @@ pub struct Within {
 #[derive(Clone, Debug, Default)]
 pub struct Functions {
     list: Vec<Function>,
-    /// Numbers by file and start.
-    numbers: HashMap<(Option<u32>, Option<u64>), u32>,
+    numbers: HashMap<FunctionKey, u32>,
     /// For each file of the image: the first identical file.
     same: Vec<u32>,
     /// Functions by address; as many entries as the program has blocks.
     known: ByAddress<Within>,
+    pub(crate) chains: Chains,
 }
 
 impl Functions {
-    /// Finds the function at an address.
+    /// Finds the function at an address of the image that `program` was made with. Inlined functions belong to the function
+    /// that they are inlined into.
     #[inline]
-    pub fn find(&mut self, image: &Image, address: u64, space: MemorySpace) -> Within {
+    pub fn find(&mut self, program: &Program, image: &Image, address: u64, space: MemorySpace) -> Within {
         match self.known.get(address, space) {
             Some(known) => known,
-            None => self.find_new(image, address, space),
+            None => self.find_new(program, image, address, space),
         }
     }
 
     #[cold]
-    fn find_new(&mut self, image: &Image, address: u64, space: MemorySpace) -> Within {
+    fn find_new(&mut self, program: &Program, image: &Image, address: u64, space: MemorySpace) -> Within {
         let place = image.place(address, space);
         let file = place.map(|(file, _)| self.first(image, file));
         let linked = place.map_or(address, |(_, linked)| linked);
@@ -64,11 +92,15 @@ impl Functions {
                 let offset = address.wrapping_sub(symbol.start);
                 (Some(linked.wrapping_sub(offset)), symbol.name.to_owned())
             }
-            None => (None, unnamed(image, address, space)),
+            None => match file.and_then(|file| program.called(file, linked)) {
+                Some((range, name)) => (Some(range.start), name),
+                None => (None, unnamed(image, address, space)),
+            },
         };
         let is_start = start == Some(linked);
         let is_named = start.is_some();
-        let within = Within { function: self.number(Function { file, start, name }), is_start, is_named };
+        let function = self.number(Function { file, start, name, declared: None });
+        let within = Within { function, is_start, is_named };
         self.known.insert(address, space, within);
         within
     }
@@ -84,7 +116,7 @@ impl Functions {
 
     /// Returns the number of a function, which is added if it is new.
     pub fn number(&mut self, function: Function) -> u32 {
-        *self.numbers.entry((function.file, function.start)).or_insert_with(|| {
+        *self.numbers.entry(function.key()).or_insert_with(|| {
             self.list.push(function);
             self.list.len() as u32 - 1
         })
@@ -94,15 +126,17 @@ impl Functions {
     pub fn at(&mut self, program: &Program, place: Place) -> u32 {
         let file = program.file_number(place.binary);
         let symbol = program.symbol(place);
-        let start = symbol.map(|symbol| symbol.start);
-        if let Some(&known) = self.numbers.get(&(file, start)) {
+        let called = file.filter(|_| symbol.is_none()).and_then(|file| program.called(file, place.address));
+        let start = symbol.map(|symbol| symbol.start).or(called.as_ref().map(|(range, _)| range.start));
+        if let Some(&known) = self.numbers.get(&(file, start, None)) {
             return known;
         }
-        let name = match symbol {
-            Some(symbol) => symbol.name.to_owned(),
-            None => unnamed(program.image(), place.address, program.space(place.binary)),
+        let name = match (symbol, called) {
+            (Some(symbol), _) => symbol.name.to_owned(),
+            (None, Some((_, name))) => name,
+            (None, None) => unnamed(program.image(), place.address, program.space(place.binary)),
         };
-        self.number(Function { file, start, name })
+        self.number(Function { file, start, name, declared: None })
     }
 
     /// Finds the function at a place, even if its binary is not available. All code of such a binary is one function
@@ -112,11 +146,12 @@ impl Functions {
         let Some(binary) = absent else { return self.at(program, place) };
         // No image has so many files.
         let file = Some(u32::MAX - place.binary);
-        self.number(Function { file, start: None, name: format!("[{}]", Printable(binary.file_name())) })
+        let name = format!("[{}]", Printable(binary.file_name()));
+        self.number(Function { file, start: None, name, declared: None })
     }
 
     /// Returns the first file that is identical to a file of the image.
-    fn first(&mut self, image: &Image, file: u32) -> u32 {
+    pub(crate) fn first(&mut self, image: &Image, file: u32) -> u32 {
         if self.same.is_empty() {
             let mut firsts: HashMap<(&[u8], &str), u32> = HashMap::new();
             let files: Vec<_> = image.files().collect();

@@ -37,14 +37,15 @@
 //! `tracewright-flow`.
 //!
 //! Modules: `calls` (call tracking and trees), `clock` and `window` (time, and parts of a run), `stalls`, `costs`,
-//! `histogram` and `timeline` (cycles), `counts`, `program`, `functions` and `places` (profiles and what
-//! they refer to), `branches`, `loops`, `paths` and `events` (statistics); public ones are listed below.
+//! `histogram` and `timeline` (cycles), `counts`, `program`, `functions`, `inlined`, `starts` and `places`
+//! (profiles and what they refer to), `branches`, `loops`, `paths` and `events` (statistics); public ones are listed below.
 
 pub mod branch_list;
 mod branches;
 mod by_address;
 mod calls;
 mod clock;
+mod contexts;
 mod costs;
 mod counts;
 pub mod coverage;
@@ -53,28 +54,35 @@ mod events;
 pub mod export;
 mod functions;
 mod histogram;
+mod inlined;
 mod loops;
 mod paths;
 mod places;
 mod program;
 pub mod slices;
 mod stalls;
+mod starts;
 pub mod store;
 mod timeline;
 pub mod walk;
 mod window;
 
 pub use branches::{Branch, branches};
-pub use calls::{CallSums, CallTree, Calls, DEEPEST, Edge, How, Losses, Node, Thread, Tracker, Tree, Watch};
+pub use calls::{
+    CallSums, CallTree, Calls, DEEPEST, Edge, How, Losses, Node, StackedCall, Thread, Tracker, Tree, TreeRow,
+    TreeRowKind, Watch,
+};
 pub use clock::{Clock, End, Kind, Told};
+pub use contexts::Contexts;
 pub use costs::{Cost, Costs};
 pub use counts::{Binary, Code, Funnel, Place, Profile, Runs};
 pub use events::{EventAt, EventRow, Events};
-pub use functions::{Function, Functions, Within};
+pub use functions::{Declaration, Function, FunctionKey, Functions, Within};
 pub use histogram::{Bucket, Histogram};
+pub use inlined::InlinedCopy;
 pub use loops::{Graph, Leader, Loop, TripCounts, Trips, counted, forest};
 pub use paths::{Conditioned, Correlated, HotPath, Paths, WIDEST};
-pub use places::{PlaceFilter, Span};
+pub use places::{PlaceError, PlaceFilter, PlaceNames, Span, binaries, is_called};
 pub use program::Program;
 pub use stalls::{Account, Longest, Meter, Stalls};
 pub use timeline::{Cell, Timeline};

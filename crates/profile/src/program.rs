@@ -1,14 +1,17 @@
 //! Binaries of a profile at their link-time addresses.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
+use tracewright_core::text::Printable;
 use tracewright_core::{Ended, MemorySpace};
 use tracewright_flow::Instructions;
 use tracewright_image::{FileRef, Frame, Image, Linkage, SourceLine, Symbol};
 
 use crate::counts::{Binary, Code, Place, Profile};
-use crate::functions::Function;
+use crate::functions::{Declaration, Function};
+use crate::starts::Starts;
 
 /// Code, symbols and source lines of a profile's binaries.
 #[derive(Debug)]
@@ -18,6 +21,9 @@ pub struct Program {
     files: HashMap<u32, u32>,
     /// Binary by file number in the image.
     binaries: HashMap<u32, u32>,
+    /// Functions without symbols.
+    starts: Starts,
+    shows_inlined: bool,
 }
 
 impl Program {
@@ -34,7 +40,48 @@ impl Program {
                 binaries.insert(number, binary as u32);
             }
         }
-        Self { image: image.as_linked(), files, binaries }
+        let image = image.as_linked();
+        let starts = Starts::new(profile, &image, &files);
+        Self { image, files, binaries, starts, shows_inlined: true }
+    }
+
+    /// Adds the functions without symbols of another program, which was made with the same image.
+    #[must_use]
+    pub fn with_functions_of(mut self, other: Self) -> Self {
+        self.starts.merge(other.starts);
+        self
+    }
+
+    /// Takes inlined functions for parts of the functions that they are inlined into, or (initially) for functions of
+    /// their own.
+    #[must_use]
+    pub fn show_inlined(self, shows_inlined: bool) -> Self {
+        Self { shows_inlined, ..self }
+    }
+
+    /// Returns whether inlined functions are functions of their own.
+    pub const fn shows_inlined(&self) -> bool {
+        self.shows_inlined
+    }
+
+    /// Returns the addresses and the name of the function without a symbol at an address of a file. Such functions are
+    /// known by calls to them, and named after their file: `cc1+0x1a20`. Exports for compilers do not have them.
+    pub fn called(&self, file: u32, address: u64) -> Option<(Range<u64>, String)> {
+        let range = self.starts.find(file, address)?;
+        let name = self.name_of_called(file, range.start)?;
+        Some((range, name))
+    }
+
+    /// Returns the addresses and names of all functions of a binary that have no symbols and are known by calls to them.
+    pub fn all_called(&self, binary: u32) -> impl Iterator<Item = (Range<u64>, String)> {
+        let file = self.file_number(binary);
+        let all = file.map_or(&[][..], |file| self.starts.of_file(file)).iter();
+        all.filter_map(move |range| Some((range.clone(), self.name_of_called(file?, range.start)?)))
+    }
+
+    fn name_of_called(&self, file: u32, start: u64) -> Option<String> {
+        let (path, offset) = self.image.region(start, Image::space_of(file))?.offset(start);
+        Some(format!("{}+{offset:#x}", Printable(path.rsplit('/').next().unwrap_or(path))))
     }
 
     /// Returns the image that [`space`](Self::space) refers to.
@@ -106,6 +153,13 @@ impl Program {
         self.image.symbols().frames(place.address, self.space(place.binary))
     }
 
+    /// Returns the functions inlined at a place, the innermost first; none if they are not
+    /// [shown](Self::show_inlined). A function that is inlined into itself is not among them.
+    pub fn inlined_frames(&self, place: Place) -> Vec<Frame<'_>> {
+        let frames = if self.shows_inlined { self.frames(place) } else { Vec::new() };
+        inlined(&frames).map(|(frame, _)| *frame).collect()
+    }
+
     /// Returns the linkage name of the function at a place.
     pub fn linkage(&self, place: Place) -> Option<Linkage<'_>> {
         self.image.symbols().linkage(place.address, self.space(place.binary))
@@ -116,8 +170,20 @@ impl Program {
         self.image.symbols().symbol(place.address, self.space(place.binary))
     }
 
-    /// Returns the source line of a function's start.
-    pub fn source_of(&self, function: &Function) -> Option<SourceLine<'_>> {
+    /// Returns the name of the function at a place: of its symbol, or that of a function [known by calls](Self::called).
+    pub fn function_name(&self, place: Place) -> Option<Cow<'_, str>> {
+        if let Some(symbol) = self.symbol(place) {
+            return Some(symbol.name.into());
+        }
+        let (_, name) = self.called(self.file_number(place.binary)?, place.address)?;
+        Some(name.into())
+    }
+
+    /// Returns the source line of a function's start, or of the declaration of one that is only inlined.
+    pub fn source_of<'a>(&'a self, function: &'a Function) -> Option<SourceLine<'a>> {
+        if let Some(Declaration { file, line, .. }) = &function.declared {
+            return Some(SourceLine { file: file.as_deref()?, line: *line });
+        }
         self.image.symbols().source(function.start?, Image::space_of(function.file?))
     }
 
@@ -125,4 +191,12 @@ impl Program {
     pub fn source(&self, place: Place) -> Option<SourceLine<'_>> {
         self.image.symbols().source(place.address, self.space(place.binary))
     }
+}
+
+/// Returns the inlined functions among the frames of an address, each with the function that it is inlined into, the
+/// innermost first. A function that is inlined into itself is a part of it.
+pub(crate) fn inlined<'f, 'a>(
+    frames: &'f [Frame<'a>],
+) -> impl DoubleEndedIterator<Item = (&'f Frame<'a>, &'f Frame<'a>)> {
+    frames.iter().zip(frames.iter().skip(1)).filter(|(inner, outer)| !inner.is_same(outer))
 }

@@ -242,11 +242,12 @@ impl Stalls {
         }
     }
 
-    /// Gives up waiting for the cycles of pending instructions.
+    /// Gives up waiting for the cycles of pending instructions. Only those that are wanted are counted.
     #[cold]
     fn give_up(&mut self) {
-        self.account.untimed += std::mem::take(&mut self.waiting);
-        self.pending.clear();
+        let wanted = self.pending.drain(..).filter(|pending| pending.id != OUTSIDE);
+        self.account.untimed += wanted.map(|pending| u64::from(pending.count)).sum::<u64>();
+        self.waiting = 0;
     }
 
     /// Notes that all instructions so far had retired by this cycle.
@@ -284,7 +285,7 @@ impl Stalls {
         self.account.stalled += stalled;
         self.account.shares += 1;
         self.account.shared += self.waiting;
-        self.histogram.add(stalled);
+        let mut wanted = 0;
         let mut each = Portions::new(cycles, self.waiting);
         let mut each_stalled = Portions::new(stalled, self.waiting);
         let mut at = self.base + last;
@@ -298,10 +299,12 @@ impl Stalls {
                 at += cycles;
                 continue;
             }
+            wanted += stalled;
             self.costs.share(id, first, count, cycles, stalled);
             self.timeline.add(self.costs.function(id), at, at + cycles, cycles - stalled);
             at += cycles;
         }
+        self.histogram.add(wanted);
         self.waiting = 0;
     }
 

@@ -64,6 +64,7 @@ pub fn branches(data: &[u8]) {
             name,
             build_id: listed.build_id.clone(),
             is_elf: true,
+            found: None,
             code: Vec::new(),
         });
         for listed in [listed.clone(), listed.moved(0x1000)] {

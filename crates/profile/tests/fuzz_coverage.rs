@@ -21,7 +21,13 @@ pub fn coverage(data: &[u8]) {
     let mut profile = Profile::default();
     for file in image.files() {
         let build_id = file.build_id().unwrap_or_default().to_vec();
-        profile.binary(Binary { name: file.name().to_owned(), build_id, is_elf: true, code: Vec::new() });
+        profile.binary(Binary {
+            name: file.name().to_owned(),
+            build_id,
+            is_elf: true,
+            found: None,
+            code: Vec::new(),
+        });
     }
     let starts: Vec<_> = image.regions().map(|region| region.range()).collect();
     for _ in 0..if starts.is_empty() { 0 } else { rng.below(40) } {

@@ -26,6 +26,8 @@ pub struct Recording {
     index: Index,
     /// Size of an event in bytes.
     attr: usize,
+    /// Whether times are of `CLOCK_MONOTONIC`.
+    monotonic: bool,
 }
 
 /// Index of the trace (feature 18).
@@ -79,12 +81,24 @@ impl Default for Recording {
 impl Recording {
     /// Creates an empty recording.
     pub fn new() -> Self {
-        Self { records: Vec::new(), features: Vec::new(), index: Index::default(), attr: 128 }
+        Self {
+            records: Vec::new(),
+            features: Vec::new(),
+            index: Index::default(),
+            attr: 128,
+            monotonic: false,
+        }
     }
 
     /// Sets the size of the event: newer kernels have more fields.
     pub fn event_size(&mut self, bytes: usize) -> &mut Self {
         self.attr = bytes;
+        self
+    }
+
+    /// Says that times are of the clock that jitdump files use (`perf record -k mono`).
+    pub fn monotonic(&mut self) -> &mut Self {
+        self.monotonic = true;
         self
     }
 
@@ -179,6 +193,47 @@ impl Recording {
         self.record(11, 0, [offset, size, flags].map(u64::to_le_bytes).concat(), who)
     }
 
+    /// Adds a function that came into the kernel, or went (`gone`). `kind`: 1 for BPF, 2 for out-of-line code.
+    pub fn ksymbol(
+        &mut self,
+        time: u64,
+        address: u64,
+        len: u32,
+        kind: u16,
+        gone: bool,
+        name: &str,
+    ) -> &mut Self {
+        let mut body = address.to_le_bytes().to_vec();
+        body.extend(len.to_le_bytes());
+        body.extend([kind, gone.into()].map(u16::to_le_bytes).concat());
+        body.extend(padded(name));
+        self.record(17, 1, body, who(0, time))
+    }
+
+    /// Adds the load (`kind` 1) or the end (2) of a BPF program.
+    pub fn bpf_event(&mut self, time: u64, kind: u16, id: u32, tag: [u8; 8]) -> &mut Self {
+        let mut body = [kind, 0].map(u16::to_le_bytes).concat();
+        body.extend(id.to_le_bytes());
+        body.extend(tag);
+        self.record(18, 1, body, who(0, time))
+    }
+
+    /// Adds a change of kernel code.
+    pub fn text_poke(&mut self, time: u64, address: u64, old: &[u8], new: &[u8]) -> &mut Self {
+        let mut body = address.to_le_bytes().to_vec();
+        body.extend([old.len() as u16, new.len() as u16].map(u16::to_le_bytes).concat());
+        body.extend([old, new].concat());
+        body.resize(body.len().next_multiple_of(8), 0);
+        self.record(20, 1, body, who(0, time))
+    }
+
+    /// Adds the code of BPF programs (feature 25): the ID, the name, and the address, tag and code of each function.
+    pub fn bpf_programs(&mut self, programs: &[BpfProgram<'_>]) -> &mut Self {
+        let mut feature = (programs.len() as u32).to_le_bytes().to_vec();
+        programs.iter().for_each(|program| feature.extend(program.write()));
+        self.feature(25, feature)
+    }
+
     /// Adds the trace ID of a CPU.
     pub fn hardware_id(&mut self, who: Who, word: u64) -> &mut Self {
         self.record(21, 0, word.to_le_bytes().to_vec(), who)
@@ -259,7 +314,7 @@ impl Recording {
         features.iter().for_each(|(number, _)| bits[*number as usize / 8] |= 1 << (number % 8));
         file.extend(bits);
         file.extend(ID.to_le_bytes());
-        file.extend(attr(self.attr));
+        file.extend(attr(self.attr, self.monotonic));
         file.extend([104, 8_u64].map(u64::to_le_bytes).concat());
         file.extend(data);
         let mut at = file.len() as u64 + 16 * features.len() as u64;
@@ -310,7 +365,7 @@ impl Recording {
     fn pipe(&self) -> Vec<u8> {
         let mut file = b"PERFILE2".to_vec();
         file.extend(16_u64.to_le_bytes());
-        let mut body = attr(self.attr);
+        let mut body = attr(self.attr, self.monotonic);
         body.extend(ID.to_le_bytes());
         file.extend(plain(64, body));
         for (number, feature) in &self.features {
@@ -328,13 +383,137 @@ pub fn etm4(cpu: u64, config: u64, id: u64) -> Vec<u64> {
     vec![0x4040_4040_4040_4040, cpu, 7, config, id, 0x2800_0ea1, 0x4100_f403, 0x488, 0, 0xcc]
 }
 
-fn attr(size: usize) -> Vec<u8> {
+/// BPF program, as the kernel describes it.
+#[derive(Clone, Debug)]
+pub struct BpfProgram<'a> {
+    /// ID.
+    pub id: u32,
+    /// Name.
+    pub name: &'a str,
+    /// Address, tag and code of each function.
+    pub functions: Vec<(u64, [u8; 8], Vec<u8>)>,
+}
+
+impl BpfProgram<'_> {
+    fn write(&self) -> Vec<u8> {
+        let (mut info, mut data) = (vec![0; 232], Vec::new());
+        let functions = &self.functions;
+        let arrays: [(u32, usize, usize, Vec<u8>, usize); 4] = [
+            (0, 16, 24, functions.iter().flat_map(|function| function.2.clone()).collect(), 1),
+            (3, 104, 112, functions.iter().flat_map(|function| function.0.to_le_bytes()).collect(), 8),
+            (
+                4,
+                108,
+                120,
+                functions.iter().flat_map(|function| (function.2.len() as u32).to_le_bytes()).collect(),
+                4,
+            ),
+            (8, 180, 184, functions.iter().flat_map(|function| function.1).collect(), 8),
+        ];
+        let mut put = |at: usize, bytes: &[u8]| info[at..at + bytes.len()].copy_from_slice(bytes);
+        put(0, &6_u32.to_le_bytes());
+        put(4, &self.id.to_le_bytes());
+        put(8, &functions.first().map_or([0; 8], |function| function.1));
+        put(64, self.name.as_bytes());
+        let mut bits = 0_u64;
+        for (bit, count_at, offset_at, bytes, size) in arrays {
+            bits |= 1 << bit;
+            put(count_at, &((bytes.len() / size) as u32).to_le_bytes());
+            put(offset_at, &(data.len() as u64).to_le_bytes());
+            data.extend(bytes);
+            data.resize(data.len().next_multiple_of(8), 0);
+        }
+        let mut all = [info.len() as u32, data.len() as u32].map(u32::to_le_bytes).concat();
+        all.extend(bits.to_le_bytes());
+        [all, info, data].concat()
+    }
+}
+
+/// A jitdump file under construction, as compilers at run time write it.
+#[derive(Clone, Debug)]
+pub struct JitDump {
+    bytes: Vec<u8>,
+    pid: u32,
+    is_big: bool,
+}
+
+impl JitDump {
+    /// Creates a file of this process, with numbers of either byte order. `flags`: 1 for times of a counter.
+    pub fn new(pid: u32, machine: u32, flags: u64, is_big: bool) -> Self {
+        let mut dump = Self { bytes: Vec::new(), pid, is_big };
+        let head: Vec<u8> =
+            [0x4a69_5444, 1, 40, machine, 0, pid].iter().flat_map(|word| dump.u32(*word)).collect();
+        dump.bytes = [head, dump.u64(0).to_vec(), dump.u64(flags).to_vec()].concat();
+        dump
+    }
+
+    fn u32(&self, value: u32) -> [u8; 4] {
+        if self.is_big { value.to_be_bytes() } else { value.to_le_bytes() }
+    }
+
+    fn u64(&self, value: u64) -> [u8; 8] {
+        if self.is_big { value.to_be_bytes() } else { value.to_le_bytes() }
+    }
+
+    fn record(&mut self, kind: u32, time: u64, body: &[u8]) -> &mut Self {
+        let head = [&self.u32(kind)[..], &self.u32(body.len() as u32 + 16), &self.u64(time)].concat();
+        self.bytes.extend(head);
+        self.bytes.extend(body);
+        self
+    }
+
+    fn who(&self) -> Vec<u8> {
+        [self.u32(self.pid), self.u32(self.pid)].concat()
+    }
+
+    /// Adds a function.
+    pub fn load(&mut self, time: u64, address: u64, index: u64, name: &str, code: &[u8]) -> &mut Self {
+        let words = [address, address, code.len() as u64, index].map(|word| self.u64(word)).concat();
+        let body = [&self.who(), &words, name.as_bytes(), &[0], code].concat();
+        self.record(0, time, &body)
+    }
+
+    /// Moves a function.
+    pub fn moved(&mut self, time: u64, from: u64, to: u64, size: u64, index: u64) -> &mut Self {
+        let words = [to, from, to, size, index].map(|word| self.u64(word)).concat();
+        let body = [self.who(), words].concat();
+        self.record(1, time, &body)
+    }
+
+    /// Adds the source lines of the function that comes next: address, line and file; an empty file is the one before.
+    pub fn lines(&mut self, time: u64, address: u64, lines: &[(u64, u32, &str)]) -> &mut Self {
+        let mut body = [self.u64(address), self.u64(lines.len() as u64)].concat();
+        for (at, line, file) in lines {
+            body.extend(self.u64(*at));
+            body.extend([self.u32(*line), self.u32(0)].concat());
+            body.extend(if file.is_empty() { &[0xff] } else { file.as_bytes() });
+            body.push(0);
+        }
+        self.record(2, time, &body)
+    }
+
+    /// Ends the file.
+    pub fn close(&mut self, time: u64) -> &mut Self {
+        self.record(3, time, &[])
+    }
+
+    /// Returns the file.
+    pub fn bytes(&self) -> Vec<u8> {
+        self.bytes.clone()
+    }
+}
+
+fn attr(size: usize, monotonic: bool) -> Vec<u8> {
     let mut attr = vec![0; size];
     attr[..4].copy_from_slice(&8_u32.to_le_bytes());
     attr[4..8].copy_from_slice(&(size as u32).to_le_bytes());
     attr[24..32].copy_from_slice(&SAMPLE_TYPE.to_le_bytes());
     // As perf does for user code: exclude_kernel, exclude_hv, mmap, comm, task, sample_id_all, mmap2, comm_exec.
-    attr[40..48].copy_from_slice(&0x0184_2362_u64.to_le_bytes());
+    let clock = if monotonic { 1 << 25 } else { 0 };
+    attr[40..48].copy_from_slice(&(0x0184_2362_u64 | clock).to_le_bytes());
+    if monotonic {
+        attr[92] = 1;
+    }
     attr
 }
 

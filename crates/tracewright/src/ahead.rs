@@ -27,7 +27,7 @@ pub struct Batches<T> {
 }
 
 impl<T: Send + 'static, R: Send + 'static> Ahead<T, R> {
-    /// Runs `read` on a thread. Memory is bounded by batches of `size` items, of which at most `waiting` wait to be taken.
+    /// Runs `read` on a thread. At most `waiting` batches wait to be taken. Items that are pushed one by one are sent `size` at a time.
     pub fn new((size, waiting): (usize, usize), read: impl FnOnce(Batches<T>) -> R + Send + 'static) -> Self {
         let (to, batches) = sync_channel(waiting);
         let to = Batches { batch: Vec::new(), size, to, is_done: false };
@@ -37,9 +37,14 @@ impl<T: Send + 'static, R: Send + 'static> Ahead<T, R> {
 
     /// Stops reading, and returns its result. If the thread panicked, so does this.
     pub fn finish(self) -> R {
+        self.stop().join().unwrap_or_else(|panic| resume_unwind(panic))
+    }
+
+    /// Stops reading, and returns the thread, which ends soon.
+    pub fn stop(self) -> JoinHandle<R> {
         // Sending fails from here on, so reading stops.
         drop(self.batches);
-        self.thread.join().unwrap_or_else(|panic| resume_unwind(panic))
+        self.thread
     }
 
     /// Returns the result of reading, or its panic, if all items were taken.
@@ -77,7 +82,7 @@ impl<T> Batches<T> {
         }
     }
 
-    /// Sends a whole batch. Returns `Break` if nobody takes items any more.
+    /// Sends a whole batch, ahead of items that were pushed and not sent yet. Returns `Break` if nobody takes items any more.
     pub fn send(&mut self, batch: Vec<T>) -> ControlFlow<()> {
         self.is_done |= self.to.send(batch).is_err();
         if self.is_done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

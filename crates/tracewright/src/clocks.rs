@@ -1,5 +1,6 @@
 //! Clocks: where the cycle of each instruction of a source comes from.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use tracewright_core::Element;
@@ -24,6 +25,7 @@ enum Timing {
     Delta(Bytes),
     Counts,
     Times,
+    Timestamps,
 }
 
 impl Clocks {
@@ -50,6 +52,21 @@ impl Clocks {
         Ok(clocks)
     }
 
+    /// Opens clocks that read timestamps, for all sources that have some. Looks for timestamps in the trace where recorded registers do
+    /// not mention them.
+    ///
+    /// # Errors
+    /// Fails if the trace cannot be read.
+    pub fn timestamps(capture: &Capture) -> Result<Self, Error> {
+        let (mut with, without): (BTreeSet<usize>, BTreeSet<usize>) =
+            (0..capture.sources.len()).partition(|&source| has_timestamps(&capture.sources[source]));
+        let is_timestamp = |element: &Element| matches!(element, Element::Timestamp { .. });
+        with.extend(glance::sources_with(capture, without, is_timestamp)?);
+        let sources =
+            (0..capture.sources.len()).map(|source| with.contains(&source).then_some(Timing::Timestamps));
+        Ok(Self { sources: sources.collect(), problems: Vec::new() })
+    }
+
     /// Returns whether any source has a clock.
     pub fn any(&self) -> bool {
         self.sources.iter().any(Option::is_some)
@@ -61,6 +78,7 @@ impl Clocks {
             Timing::Delta(_) => Kind::Delta,
             Timing::Counts => Kind::Counts,
             Timing::Times => Kind::Times,
+            Timing::Timestamps => Kind::Timestamps,
         })
     }
 
@@ -70,6 +88,7 @@ impl Clocks {
             Timing::Delta(bytes) => Clock::delta(bytes.as_slice()),
             Timing::Counts => Clock::counts(),
             Timing::Times => Clock::times(),
+            Timing::Timestamps => Clock::timestamps(),
         })
     }
 }
@@ -100,8 +119,21 @@ impl Timing {
                 let has_times = !config.params.notime || config.encapsulation.has_timestamps();
                 has_times.then_some(Self::Times)
             }
+            #[cfg(feature = "capture")]
+            Protocol::Registered(_) => crate::log::has_cycles(source).then_some(Self::Counts),
             _ => None,
         }
+    }
+}
+
+/// Returns whether the parameters of a source say that its trace has timestamps.
+pub fn has_timestamps(source: &Source) -> bool {
+    match &source.protocol {
+        Protocol::Etm(_) => source.register("TRCCONFIGR").is_some_and(|value| value >> 11 & 1 == 1),
+        Protocol::Etrace(etrace) => {
+            !etrace.config.params.notime || etrace.config.encapsulation.has_timestamps()
+        }
+        Protocol::Registered(_) | Protocol::Unsupported(..) => false,
     }
 }
 

@@ -1,20 +1,36 @@
 use std::error;
 use std::fmt;
+use std::io;
 use std::path::PathBuf;
 
 use tracewright_engine as engine;
 use tracewright_input as input;
+use tracewright_profile::PlaceError;
+
+use crate::file_kind::FileKind;
 
 /// Why a trace gives no result.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
+    /// There is no such file or folder.
+    Missing(PathBuf),
+    /// The file or folder cannot be read.
+    Unreadable(PathBuf, io::Error),
+    /// The file is not a capture, but something else.
+    NotACapture(PathBuf, FileKind),
+    /// A packing or sources are given for a capture of this kind, which describes itself.
+    DescribesItself(PathBuf, &'static str),
+    /// The capture is a log, which has no packets.
+    NoPackets(PathBuf),
     /// The capture, or a program, cannot be opened.
     Open(input::Problem),
     /// The trace cannot be decoded.
     Decode(engine::Error),
     /// The capture has no such source or buffer.
     Selection(String),
+    /// No program has a function, symbol or file of this name.
+    Places(PlaceError),
     /// A log cannot be read.
     #[cfg(feature = "capture")]
     Log(tracewright_capture::Error),
@@ -30,9 +46,23 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Missing(path) => write!(f, "{}: no such file or folder", path.display()),
+            Self::Unreadable(path, error) => write!(f, "{}: cannot read: {error}", path.display()),
+            Self::NotACapture(path, kind) => write!(f, "{} {kind}", path.display()),
+            Self::DescribesItself(path, what) => write!(
+                f,
+                "{}: {what} describes itself: --packing and --source are for raw trace files",
+                path.display()
+            ),
+            Self::NoPackets(path) => write!(
+                f,
+                "{} is a log, which has no packets: decode shows what ran, and encode makes a trace of it, with packets",
+                path.display()
+            ),
             Self::Open(problem) => problem.fmt(f),
             Self::Decode(error) => error.fmt(f),
             Self::Selection(message) => f.write_str(message),
+            Self::Places(error) => error.fmt(f),
             #[cfg(feature = "capture")]
             Self::Log(error) => error.fmt(f),
             Self::OtherProcessor { log, what } => {
@@ -50,7 +80,14 @@ impl error::Error for Error {
             Self::Decode(error) => error.source(),
             #[cfg(feature = "capture")]
             Self::Log(error) => error.source(),
-            Self::Selection(_) | Self::OtherProcessor { .. } => None,
+            Self::Unreadable(_, error) => Some(error),
+            Self::Missing(_)
+            | Self::NotACapture(..)
+            | Self::DescribesItself(..)
+            | Self::NoPackets(_)
+            | Self::Selection(_)
+            | Self::Places(_)
+            | Self::OtherProcessor { .. } => None,
         }
     }
 }
@@ -65,6 +102,12 @@ impl From<input::Problem> for Error {
 impl From<tracewright_capture::Error> for Error {
     fn from(error: tracewright_capture::Error) -> Self {
         Self::Log(error)
+    }
+}
+
+impl From<PlaceError> for Error {
+    fn from(error: PlaceError) -> Self {
+        Self::Places(error)
     }
 }
 

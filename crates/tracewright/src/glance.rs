@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use tracewright_core::Element;
 use tracewright_engine::{At, Consumer, Engine, Limits, Options, Range, Request};
 use tracewright_image::Image;
+use tracewright_input::file::existing;
 use tracewright_input::{Capture, Protocol};
 
 use crate::error::Error;
@@ -26,7 +27,7 @@ pub fn sources_with(
     let engine = Engine::new(1)?;
     let image = Image::builder().build();
     let options = Options { no_image: true, ..Options::default() };
-    for buffer in capture.buffers.iter().filter(|buffer| buffer.path.is_file()) {
+    for buffer in capture.buffers.iter().filter(|buffer| existing(&buffer.path).is_file()) {
         let wanted = buffer.sources.iter().filter(|source| left.contains(source));
         let ids: Vec<_> = wanted.filter_map(|&source| capture.sources[source].number()).collect();
         if ids.is_empty() {

@@ -6,7 +6,8 @@
 //!
 //! # Open a capture
 //!
-//! [`Trace::open`] opens a capture folder, an Arm trace snapshot, or a recording of perf or simpleperf with its programs.
+//! [`Trace::open`] opens a capture folder, an Arm trace snapshot, a recording of perf or simpleperf with its programs, or a log of
+//! tracewright.
 //! [`OpenOptions`] opens raw trace files, adds programs, and names folders to search for symbols.
 //!
 //! ```
@@ -32,6 +33,9 @@
 //! | method | result |
 //! |---|---|
 //! | [`packets`](Trace::packets), [`elements`](Trace::elements), [`blocks`](Trace::blocks), [`instructions`](Trace::instructions) | iterators, in the order of the file |
+//! | [`elements_by_time`](Trace::elements_by_time) | the elements of all sources, merged by their timestamps |
+//! | [`last`](Trace::last), [`around`](Trace::around) | the last instructions of each source, or those around an offset |
+//! | [`calls`](Trace::calls) | functions entered and left, and the call stack at the end of each source |
 //! | [`profile`](Trace::profile) | how often each block ran; [`export`] writes it for compilers and viewers |
 //! | [`coverage`](Trace::coverage) | functions, lines and branches that ran, and that did not |
 //! | [`stalls`](Trace::stalls) | where the cycles went |
@@ -49,7 +53,7 @@
 //! # What can go wrong
 //!
 //! Lost trace, missing programs and damaged files are normal. They come back as values: [`Trace::problems`] for the capture, and
-//! [`Outcome::diagnostics`] beside each result. [`Outcome::is_complete`] returns whether nothing is missing. An iterator's `finish`
+//! [`Outcome`] beside each result. [`Outcome::is_complete`] returns whether nothing is missing. An iterator's `finish`
 //! returns the outcome of what it has read. An [`Error`] means that there is no result. Methods that count fail if the program does not
 //! explain the trace: they would count what did not run. Nothing is printed, and progress is a callback ([`Trace::progress`]).
 //!
@@ -60,17 +64,28 @@
 //! blocks from anywhere.
 
 mod ahead;
+mod by_time;
+pub mod calls;
 #[cfg(feature = "capture")]
 pub mod check;
 mod clocks;
 pub mod disassembly;
 mod error;
+mod excerpt;
+mod file_kind;
+mod filter;
 pub mod glance;
+#[cfg(feature = "capture")]
+pub mod log;
+mod missing;
 pub mod names;
+mod open;
 mod outcome;
 pub mod profile;
 mod pull;
 mod stalls;
+pub mod survey;
+mod thread_names;
 pub mod timeline;
 mod trace;
 pub mod words;
@@ -80,22 +95,26 @@ pub use tracewright_capture as capture;
 pub use tracewright_core::{
     Block, Class, Context, Element, Ended, Exception, Flow, GapReason, Isa, MemorySpace, Mismatch, Role,
 };
-pub use tracewright_engine::{
-    At, Consumer, Decoded, Engine, Found, Limits, Options, PacketsRead, Problem, Source, Tally, Visitor,
-};
+pub use tracewright_engine::{At, Consumer, Engine, Found, Limits, Options, Problem, Source, Tally, Visitor};
 #[cfg(feature = "capture")]
 pub use tracewright_hart::timing;
 pub use tracewright_image::Image;
 pub use tracewright_input::Problem as CaptureProblem;
 pub use tracewright_input::{Buffer, Capture, ImageFile, Packing, RawSource, RawSourceError};
-pub use tracewright_profile::{Profile, Program, Window, coverage, export};
+pub use tracewright_profile::{PlaceError, PlaceNames, Profile, Program, Window, coverage, export};
 
-pub use crate::clocks::{ClockEnd, Clocks};
+pub use crate::by_time::{ElementsByTime, TimedBuffer, TimedElement};
+pub use crate::clocks::{ClockEnd, Clocks, has_timestamps};
 pub use crate::error::Error;
+pub use crate::excerpt::{Excerpt, ExcerptOptions, Listed};
+pub use crate::file_kind::FileKind;
+pub use crate::missing::{MissingPlace, Nearest, missing_places};
+pub use crate::open::OpenOptions;
 pub use crate::outcome::{Diagnostic, Outcome};
 pub use crate::pull::{Blocks, Elements, Instruction, Instructions, Packet, Packets, Traced};
 pub use crate::stalls::{SourceStalls, StallMeter, StallState};
-pub use crate::trace::{OpenOptions, ProgramProfile, Trace};
+pub use crate::thread_names::ThreadNames;
+pub use crate::trace::{ProgramProfile, Trace};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]

@@ -6,8 +6,8 @@ use tracewright_core::MemorySpace;
 use tracewright_core::text::{Printable, is_printable};
 use tracewright_image::Image;
 
-/// Returns the place of an address: `main+0x10`; without symbols, the file's name and the offset in its region, or in the file that
-/// was mapped there; otherwise an empty string. Cuts the name to fit into `width` columns.
+/// Returns the place of an address: `main+0x10`; without symbols, that in its file, `cc1+0x1a24`: the linked address in an ELF file, the
+/// offset in a dump, or in the file that was mapped there; otherwise an empty string. Cuts the name to fit into `width` columns.
 pub fn place(image: &Image, address: u64, space: MemorySpace, width: usize) -> String {
     let mut offset = String::new();
     let name = match image.symbols().symbol(address, space) {
@@ -17,10 +17,8 @@ pub fn place(image: &Image, address: u64, space: MemorySpace, width: usize) -> S
         }
         None => match image.region(address, space) {
             Some(region) => {
-                // A dump of a file is known by the file's name.
-                let (name, start) = region.mapped().unwrap_or((region.name(), 0));
-                let within = address.wrapping_sub(region.range().start);
-                let _ = write!(offset, "[{:#x}]", start.wrapping_add(within));
+                let (name, within) = region.offset(address);
+                let _ = write!(offset, "+{within:#x}");
                 file_name(name).to_owned()
             }
             None => return String::new(),
@@ -54,26 +52,39 @@ pub fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Returns at most `width` characters of `name`, the last two of them dots if it was longer. Escapes unprintable characters.
+/// Stands for what is left out of a name or a line.
+const CUT: char = '…';
+
+/// Returns at most `width` characters of a name. If it is longer, the middle is left out: `std::very…::name`. Escapes unprintable
+/// characters.
 pub fn cut(name: &str, width: usize) -> String {
-    if !is_printable(name) {
-        return cut(&Printable(name).to_string(), width);
-    }
-    match name.char_indices().nth(width) {
-        None => name.to_owned(),
-        Some(_) => name.chars().take(width.saturating_sub(2)).chain("..".chars()).collect(),
-    }
+    let (head, tail) = (width.saturating_sub(1) / 2, width / 2);
+    shorten(name, width, head, tail)
 }
 
-/// Returns the end of `name` in the same way: at most `width` characters, the first two of them dots if it was longer.
-pub fn tail(name: &str, width: usize) -> String {
-    let name = &*Printable(name).to_string();
-    match name.chars().count() {
-        len if len > width => {
-            "..".chars().chain(name.chars().skip((len + 2).saturating_sub(width))).collect()
-        }
-        _ => name.to_owned(),
+/// Returns the begin of a line in the same way: at most `width` characters.
+pub fn head(line: &str, width: usize) -> String {
+    shorten(line, width, width.saturating_sub(1), 0)
+}
+
+/// Returns the end of a path in the same way: at most `width` characters.
+pub fn tail(path: &str, width: usize) -> String {
+    shorten(path, width, 0, width.saturating_sub(1))
+}
+
+fn shorten(text: &str, width: usize, head: usize, tail: usize) -> String {
+    if !is_printable(text) {
+        return shorten(&Printable(text).to_string(), width, head, tail);
     }
+    let len = match text.char_indices().nth(width) {
+        None => return text.to_owned(),
+        Some(_) => text.chars().count(),
+    };
+    text.chars()
+        .take(head)
+        .chain([CUT].into_iter().take(width))
+        .chain(text.chars().skip(len - tail))
+        .collect()
 }
 
 #[cfg(test)]
@@ -81,10 +92,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_names_are_cut_at_either_end() {
-        assert_eq!((cut("abcdef", 6), tail("abcdef", 6)), ("abcdef".into(), "abcdef".into()));
-        assert_eq!((cut("abcdef", 5), tail("abcdef", 5)), ("abc..".into(), "..def".into()));
-        assert_eq!((cut("a\x1bb", 9), tail("a\x1bb", 9)), ("a\\x1bb".into(), "a\\x1bb".into()));
-        assert_eq!(tail("a\x1bb", 5), "..1bb");
+    fn long_names_are_cut() {
+        let all = |name, width| [cut(name, width), head(name, width), tail(name, width)];
+        assert_eq!(all("abcdef", 6), ["abcdef"; 3]);
+        assert_eq!(all("abcdef", 5), ["ab…ef", "abcd…", "…cdef"]);
+        assert_eq!(all("abcdef", 4), ["a…ef", "abc…", "…def"]);
+        assert_eq!(all("abcdef", 1), ["…"; 3]);
+        assert_eq!(all("abcdef", 0), [""; 3]);
+        assert_eq!(all("a\x1bb", 9), ["a\\x1bb"; 3]);
+        assert_eq!(all("a\x1bb", 5), ["a\\…bb".to_owned(), "a\\x1…".into(), "…x1bb".into()]);
     }
 }

@@ -1,6 +1,9 @@
 //! A result, and what is missing from it.
 
-use tracewright_engine::{Problem, Tally};
+use tracewright_engine::{Decoded, PacketsRead, Problem, SourceTally, Tally};
+use tracewright_input::{self as input, Buffer, Capture};
+
+use crate::words;
 
 /// Something that is missing from a result, or may be wrong with it.
 #[derive(Clone, Debug)]
@@ -22,36 +25,91 @@ impl std::fmt::Display for Diagnostic {
 pub struct Outcome<T> {
     /// The result.
     pub value: T,
-    /// What was decoded.
+    /// What was decoded. Of packets it has only `gaps` (packets that report lost trace) and `malformed`.
     pub tally: Tally,
+    /// What was decoded of each source, in the order of the buffers.
+    pub sources: Vec<SourceTally>,
     /// What is missing or may be wrong.
     pub diagnostics: Vec<Diagnostic>,
     /// Bytes of chosen sources that were not read, in words.
     pub unread: Vec<String>,
-    /// Whether a file of the capture, or a program, is damaged or missing: see [`Trace::problems`](crate::Trace::problems).
-    pub is_capture_damaged: bool,
+    /// Problems of the capture and its programs that concern the result.
+    pub problems: Vec<input::Problem>,
+    /// Whether the receiver of the result asked to stop. What follows was not read, and is not counted as missing.
+    pub is_stopped: bool,
 }
 
 impl<T> Outcome<T> {
-    /// Returns whether nothing is missing from the result.
+    /// Creates the outcome of decoding a buffer.
+    pub(crate) fn decoded(capture: &Capture, buffer: &Buffer, decoded: Decoded<T>) -> Self {
+        let Decoded { output, tally, sources, problems, unread, is_stopped } = decoded;
+        let outcome = Self::of_buffer(capture, buffer, problems, unread, output, tally, is_stopped);
+        Self { sources, ..outcome }
+    }
+
+    /// Creates the outcome of reading the packets of a buffer.
+    pub(crate) fn packets(capture: &Capture, buffer: &Buffer, read: PacketsRead, value: T) -> Self {
+        let PacketsRead { problems, losses, malformed, unread, .. } = read;
+        let tally = Tally { gaps: losses, malformed, ..Tally::default() };
+        Self::of_buffer(capture, buffer, problems, unread, value, tally, false)
+    }
+
+    fn of_buffer(
+        capture: &Capture,
+        buffer: &Buffer,
+        problems: Vec<Problem>,
+        unread: impl IntoIterator<Item = (u16, u64)>,
+        value: T,
+        tally: Tally,
+        is_stopped: bool,
+    ) -> Self {
+        let named = |problem| Diagnostic { buffer: buffer.name.clone(), problem };
+        let unread = words::unread(capture, buffer, unread).into_iter();
+        Self {
+            value,
+            tally,
+            sources: Vec::new(),
+            diagnostics: problems.into_iter().map(named).collect(),
+            unread: unread.map(|line| format!("{}: {line}", buffer.name)).collect(),
+            problems: Vec::new(),
+            is_stopped,
+        }
+    }
+
+    /// Adds what is missing from the outcome of a further buffer, and returns its value.
+    pub fn add<U>(&mut self, other: Outcome<U>) -> U {
+        let Outcome { value, tally, sources, diagnostics, unread, problems, is_stopped } = other;
+        self.tally += &tally;
+        self.sources.extend(sources);
+        self.diagnostics.extend(diagnostics);
+        self.unread.extend(unread);
+        self.problems.extend(problems);
+        self.is_stopped |= is_stopped;
+        value
+    }
+
+    /// Returns whether nothing is missing from the result. The exit status of the command follows from it.
     pub fn is_complete(&self) -> bool {
         self.missing().is_empty()
     }
 
-    /// Describes what is missing from the result, a line each: damage of the capture and its programs, errors of buffers, sources that
-    /// cannot be read, gaps (but overflows, which are normal), missing code, mismatches and unknown paths.
+    /// Describes what is missing from the result, a line each: damage of the capture and its programs, errors of buffers, limits that
+    /// were reached, sources that cannot be read, lost trace (overflows, too), missing code, mismatches and unknown paths.
     pub fn missing(&self) -> Vec<String> {
         let mut missing = Vec::new();
-        if self.is_capture_damaged {
-            missing.push("the capture or a program is damaged or missing: Trace::problems tells".to_owned());
-        }
+        missing.extend(self.problems.iter().filter(|problem| problem.is_error()).map(ToString::to_string));
         let errors = self.diagnostics.iter().filter(|diagnostic| diagnostic.problem.is_error());
         missing.extend(errors.map(ToString::to_string));
         missing.extend(self.unread.iter().cloned());
-        let Tally { bad_gaps, no_code, mismatches, unknown_paths, .. } = self.tally;
+        let Tally { gaps, malformed, data_lost, no_code, mismatches, unknown_paths, .. } = self.tally;
+        // What is before the first synchronisation was cut off by the buffer, as the bytes before it.
+        let is_synchronised = self.tally.syncs > 0;
+        let malformed = malformed - if is_synchronised { self.tally.malformed_before_sync } else { 0 };
         let code = self.tally.first_no_code.map_or(0, |(_, address, _)| address);
         let counts = [
-            (bad_gaps, "trace was lost".to_owned()),
+            (gaps, "trace was lost".to_owned()),
+            (malformed, "bytes are no packet".to_owned()),
+            (data_lost, "accesses to memory are missing".to_owned()),
             (no_code, format!("no image has the code that ran, first at {code:#x}")),
             (mismatches, "the code cannot be what ran".to_owned()),
             (unknown_paths, "a path ran that the trace does not tell".to_owned()),
@@ -66,7 +124,7 @@ impl<T> Outcome<T> {
 
     /// Returns the outcome with another value.
     pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Outcome<U> {
-        let Self { value, tally, diagnostics, unread, is_capture_damaged } = self;
-        Outcome { value: f(value), tally, diagnostics, unread, is_capture_damaged }
+        let Self { value, tally, sources, diagnostics, unread, problems, is_stopped } = self;
+        Outcome { value: f(value), tally, sources, diagnostics, unread, problems, is_stopped }
     }
 }

@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::outcome::Outcome;
 use crate::trace::{Opened, Trace};
 
-/// Packets of a batch, and the most batches that wait to be taken.
+/// Packets of a batch (elements come in batches of the engine), and the most batches that wait to be taken.
 const BATCHES: (usize, usize) = (1024, 4);
 
 /// Something decoded from a trace, and where it was.
@@ -207,6 +207,15 @@ impl Instruction {
         let mut text = String::new();
         disassembly::write(&mut text, self.isa, &self.of);
         text
+    }
+}
+
+impl Trace {
+    /// Returns the instructions of a block.
+    pub fn instructions_of(&self, block: &Block, space: MemorySpace) -> impl Iterator<Item = Instruction> {
+        let isa = block.isa;
+        let instructions = flow::Instructions::new(self.image(), space, block);
+        instructions.map(move |of| Instruction { address: of.address, isa, class: of.class, of })
     }
 }
 

@@ -1,115 +1,34 @@
 //! An opened capture, and what can be asked of it.
 
 use std::ops::{ControlFlow, Range};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use tracewright_engine::{
-    self as engine, Consumer, Counted as PacketCounts, Decoded, Engine, Limits, Options, PacketRequest,
-    PacketsRead, Request, Tally, Visitor,
+    self as engine, Consumer, Counted as PacketCounts, Engine, Limits, Options, PacketRequest, Request,
+    Tally, Visitor,
 };
 use tracewright_image::Image;
-use tracewright_input::{self as input, Buffer, Capture, ImageFile, Packing, RawSource, perf};
+use tracewright_input::{self as input, Buffer, Capture, ImageFile, Subject};
 use tracewright_profile::coverage::{Coverage, Wanted};
-use tracewright_profile::{Functions, Profile, Program, Window};
+use tracewright_profile::{Functions, PlaceNames, Profile, Program, Window};
 
 #[cfg(feature = "capture")]
 use crate::check::{self, Checked, Checker};
 use crate::clocks::Clocks;
 use crate::error::Error;
-use crate::outcome::{Diagnostic, Outcome};
+use crate::filter::{Filter, Filtered, check_process, check_threads, check_window, listed};
+use crate::open::OpenOptions;
+use crate::outcome::Outcome;
 use crate::profile::{BlockCounter, attribute, counted_functions, fill, in_binaries};
 use crate::pull::{Blocks, Elements, Instructions, Packets};
 use crate::stalls::{SourceStalls, StallMeter};
-use crate::words;
 #[cfg(feature = "capture")]
 use tracewright_capture::retirement::is_log;
 
-/// How to open a capture.
-#[derive(Clone, Debug, Default)]
-pub struct OpenOptions {
-    symbol_folders: Vec<PathBuf>,
-    packing: Option<Packing>,
-    sources: Vec<RawSource>,
-    images: Vec<ImageFile>,
-    accept_mismatch: bool,
-}
-
-impl OpenOptions {
-    /// Creates options for a capture that describes itself.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Adds a program that ran: an ELF file, or raw bytes with the address they were loaded at (`None`: where the ELF file says).
-    #[must_use]
-    pub fn image(mut self, file: impl Into<PathBuf>, address: Option<u64>) -> Self {
-        self.images.push(ImageFile { path: file.into(), at: address });
-        self
-    }
-
-    /// Adds a folder to search for the programs that a recording of perf or simpleperf names.
-    #[must_use]
-    pub fn symbol_folder(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.symbol_folders.push(folder.into());
-        self
-    }
-
-    /// Describes a source of a raw trace file. Its text form is that of the command's `--source`.
-    #[must_use]
-    pub fn source(mut self, source: RawSource) -> Self {
-        self.sources.push(source);
-        self
-    }
-
-    /// Sets how a raw trace file is packed; by default its bytes are not in frames. Has no effect without [`source`](Self::source).
-    #[must_use]
-    pub fn packing(mut self, packing: Packing) -> Self {
-        self.packing = Some(packing);
-        self
-    }
-
-    /// Accepts programs that differ from those recorded, and counts traces that contradict their program.
-    #[must_use]
-    pub fn accept_mismatch(mut self, accept: bool) -> Self {
-        self.accept_mismatch = accept;
-        self
-    }
-
-    /// Opens a capture folder, a recording of perf or simpleperf, or, if a [`source`](Self::source) is described, a raw trace file.
-    ///
-    /// # Errors
-    /// Fails if there is no capture that can be read. Lesser faults are in [`Trace::problems`].
-    pub fn open(&self, path: impl AsRef<Path>) -> Result<Trace, Error> {
-        let path = path.as_ref();
-        let failed = |message: &str| Err(input::Problem::file_error(path, message).into());
-        let is_stdin = path.as_os_str() == "-";
-        let capture = if !is_stdin && !path.exists() {
-            return failed("no such file or folder");
-        } else if !self.sources.is_empty() || self.packing.is_some() {
-            let is_etrace = |source: &RawSource| matches!(source, RawSource::Etrace(_));
-            match self.packing.or(self.sources.iter().any(is_etrace).then_some(Packing::Source)) {
-                _ if path.is_dir() => {
-                    return failed("a folder; sources and packing describe a raw trace file");
-                }
-                _ if self.sources.is_empty() => return failed("a raw trace file needs a source"),
-                None => return failed("a raw trace file needs a packing"),
-                Some(packing) => Capture::raw(path, packing, &self.sources)?,
-            }
-        } else if perf::is_recording(path) {
-            perf::open(path, &self.symbol_folders)?
-        } else if path.is_file() || is_stdin {
-            return failed("not a capture; a raw trace file needs a packing and sources (OpenOptions)");
-        } else {
-            Capture::open(path)?
-        };
-        Ok(Trace::new(capture, &self.images, self.accept_mismatch))
-    }
-}
-
 #[derive(Debug)]
 pub(crate) struct Opened {
-    pub(crate) capture: Capture,
+    pub(crate) capture: Arc<Capture>,
     pub(crate) image: Arc<Image>,
     problems: Vec<input::Problem>,
     accept_mismatch: bool,
@@ -119,6 +38,10 @@ pub(crate) struct Opened {
 #[derive(Clone, Debug)]
 struct Selection {
     ids: Vec<u16>,
+    /// Numbers of sources that are not wanted.
+    except: Vec<u16>,
+    cpus: Vec<u32>,
+    filter: Filter,
     buffer: Option<String>,
     range: engine::Range,
     limits: Limits,
@@ -149,6 +72,9 @@ impl Default for Selection {
     fn default() -> Self {
         Self {
             ids: Vec::new(),
+            except: Vec::new(),
+            cpus: Vec::new(),
+            filter: Filter::default(),
             buffer: None,
             range: engine::Range::ALL,
             limits: Limits::NONE,
@@ -178,10 +104,11 @@ pub struct ProgramProfile {
 }
 
 impl ProgramProfile {
-    /// Returns the name of each function that ran and the number of instructions it executed, the most first.
+    /// Returns the name of each function that ran and the number of instructions it executed, the most first. Inlined functions are
+    /// among them, unless the program does not [show](Program::show_inlined) them.
     pub fn functions(&self) -> Vec<(String, u64)> {
         let mut numbers = Functions::default();
-        let counted = counted_functions(&self.profile, &self.program, &mut numbers);
+        let counted = counted_functions(&self.profile, &self.program, &mut numbers, &[]);
         let mut functions: Vec<_> = counted
             .into_iter()
             .map(|(number, of)| (numbers.name(number).to_owned(), of.own.instructions))
@@ -193,7 +120,7 @@ impl ProgramProfile {
 }
 
 impl Trace {
-    /// Opens a capture folder (tracewright's own, or an Arm trace snapshot) or a recording of perf or simpleperf.
+    /// Opens a capture folder (tracewright's own, or an Arm trace snapshot), a recording of perf or simpleperf, or a log of tracewright.
     /// [`OpenOptions`] opens raw files, and captures whose programs are elsewhere.
     ///
     /// # Errors
@@ -219,8 +146,17 @@ impl Trace {
         problems: Vec<input::Problem>,
         accept_mismatch: bool,
     ) -> Self {
-        let opened = Opened { capture, image: Arc::new(image), problems, accept_mismatch };
+        let opened = Opened { capture: Arc::new(capture), image: Arc::new(image), problems, accept_mismatch };
         Self { opened: Arc::new(opened), selection: Selection::default() }
+    }
+
+    /// Returns the trace with another image.
+    #[cfg(feature = "capture")]
+    pub(crate) fn set_image(&self, image: Image) -> Self {
+        let Opened { capture, problems, accept_mismatch, .. } = &*self.opened;
+        let (capture, problems) = (Arc::clone(capture), problems.clone());
+        let opened = Opened { capture, image: Arc::new(image), problems, accept_mismatch: *accept_mismatch };
+        Self { opened: Arc::new(opened), selection: self.selection.clone() }
     }
 
     /// Chooses a source by its number in the buffer (trace ID, srcID). Call it again to choose more.
@@ -237,6 +173,12 @@ impl Trace {
         self
     }
 
+    /// Leaves out sources by their numbers.
+    pub(crate) fn except(mut self, ids: Vec<u16>) -> Self {
+        self.selection.except = ids;
+        self
+    }
+
     /// Chooses a buffer by name.
     #[must_use]
     pub fn buffer(mut self, name: &str) -> Self {
@@ -249,6 +191,95 @@ impl Trace {
     pub fn range(mut self, offsets: Range<u64>) -> Self {
         self.selection.range = engine::Range { from: offsets.start, to: offsets.end };
         self
+    }
+
+    /// Chooses the sources of a core, by its number. Call it again to choose more. [`buffers`](Self::buffers), and with it everything that
+    /// reads trace, fails if the capture tells of no such core.
+    #[must_use]
+    pub fn cpu(mut self, number: u32) -> Self {
+        self.selection.cpus.push(number);
+        self
+    }
+
+    /// Chooses what a thread ran, also in the kernel, by its thread ID: the context ID in the trace, or the thread that a recording of perf
+    /// names. Call it again to choose more. Choose sources first.
+    ///
+    /// # Errors
+    /// Fails if nothing in the capture tells which thread ran.
+    pub fn thread(mut self, tid: u32) -> Result<Self, Error> {
+        check_threads(&self, "--tid")?;
+        self.selection.filter.tids.push(tid);
+        Ok(self)
+    }
+
+    /// Chooses what the threads of a process ran, by its process ID. Call it again to choose more. Choose sources first.
+    ///
+    /// # Errors
+    /// Fails if the capture tells of no such process, or if nothing tells which thread ran.
+    pub fn process(mut self, pid: u32) -> Result<Self, Error> {
+        check_process(pid, self.capture())?;
+        check_threads(&self, "--pid")?;
+        self.selection.filter.add_process(pid, &self.opened.capture);
+        Ok(self)
+    }
+
+    /// Chooses what ran in a window of time. Choose sources first.
+    ///
+    /// # Errors
+    /// Fails if no chosen source tells this time.
+    pub fn window(mut self, window: Window) -> Result<Self, Error> {
+        let clocks = match window.cycles {
+            Some(_) => Clocks::find(self.capture())?,
+            None => Clocks::default(),
+        };
+        self.check_window(&window, &clocks)?;
+        (self.selection.filter.window, self.selection.filter.clocks) = (window, Arc::new(clocks));
+        Ok(self)
+    }
+
+    /// Fails if no chosen source tells the time of a window, with these clocks.
+    ///
+    /// # Errors
+    /// Fails if no chosen source does, or if the trace cannot be read.
+    pub fn check_window(&self, window: &Window, clocks: &Clocks) -> Result<(), Error> {
+        check_window(window, self, clocks)
+    }
+
+    /// Chooses blocks that begin in named places of the programs. An element without an address counts to the place of the block before
+    /// it.
+    ///
+    /// # Errors
+    /// Fails if no program has one of the names.
+    pub fn places(mut self, names: &PlaceNames) -> Result<Self, Error> {
+        self.selection.filter.set_places(names, &self.opened.image)?;
+        Ok(self)
+    }
+
+    /// Returns the clocks by which a [`window`](Self::window) of cycles is found.
+    pub fn window_clocks(&self) -> &Clocks {
+        &self.selection.filter.clocks
+    }
+
+    /// Returns threads that ran, where [`thread`](Self::thread) or [`process`](Self::process) chose some: those that were seen while
+    /// decoding, or some of them if there are many.
+    pub fn threads_seen(&self) -> Vec<u32> {
+        self.selection.filter.seen()
+    }
+
+    /// Returns the trace without its filter, and the filter.
+    pub(crate) fn split_filter(&self) -> (Self, &Filter) {
+        let selection = Selection { filter: Filter::default(), ..self.selection.clone() };
+        (Self { opened: Arc::clone(&self.opened), selection }, &self.selection.filter)
+    }
+
+    /// Returns the part of the file that is chosen.
+    pub(crate) fn file_range(&self) -> engine::Range {
+        self.selection.range
+    }
+
+    /// Returns whether the chosen part can only be found by decoding from the beginning.
+    pub(crate) fn needs_all(&self) -> bool {
+        !self.selection.filter.window.is_all()
     }
 
     /// Limits what is decoded of each buffer.
@@ -296,11 +327,44 @@ impl Trace {
 
     /// Returns whether a source with this number is chosen.
     pub fn is_chosen(&self, id: u16) -> bool {
-        self.selection.ids.is_empty() || self.selection.ids.contains(&id)
+        let is_it = |source: &&input::Source| source.number() == Some(id);
+        let Selection { ids, cpus, .. } = &self.selection;
+        (ids.is_empty() || ids.contains(&id))
+            && (cpus.is_empty() || self.capture().sources.iter().filter(is_it).any(|of| self.has_source(of)))
     }
 
-    fn is_damaged(&self) -> bool {
-        self.problems().any(input::Problem::is_error)
+    /// Returns whether a source is chosen.
+    pub fn has_source(&self, source: &input::Source) -> bool {
+        let Selection { ids, cpus, .. } = &self.selection;
+        (ids.is_empty() || source.number().is_some_and(|id| ids.contains(&id)))
+            && (cpus.is_empty() || source.cpu().is_some_and(|cpu| cpus.contains(&cpu)))
+    }
+
+    /// Returns whether the source of a buffer with this number is chosen.
+    fn wants(&self, buffer: &Buffer, id: u16) -> bool {
+        let Selection { ids, except, cpus, .. } = &self.selection;
+        let sources = || buffer.sources.iter().map(|&index| &self.capture().sources[index]);
+        (ids.is_empty() || ids.contains(&id))
+            && !except.contains(&id)
+            && (cpus.is_empty() || sources().any(|of| of.number() == Some(id) && self.has_source(of)))
+    }
+
+    /// Fails if the capture tells of no such core.
+    fn check_cpus(&self) -> Result<(), Error> {
+        let mut known: Vec<_> = self.capture().sources.iter().filter_map(input::Source::cpu).collect();
+        known.sort_unstable();
+        known.dedup();
+        let Some(cpu) = self.selection.cpus.iter().find(|cpu| !known.contains(cpu)) else { return Ok(()) };
+        Err(Error::Selection(match known.is_empty() {
+            true => format!("--cpu {cpu}: nothing tells which core a source traces: --id takes trace IDs"),
+            false => format!("--cpu {cpu}: no source traces it; there are {}", listed(&known)),
+        }))
+    }
+
+    /// Returns the problems of the capture and its programs that concern a result. Code that is not there concerns it only if it ran.
+    pub fn problems_of(&self, tally: &Tally) -> impl Iterator<Item = &input::Problem> {
+        let is_code_missing = tally.no_code > 0;
+        self.problems().filter(move |problem| is_code_missing || problem.subject != Subject::MissingCode)
     }
 
     /// Returns the chosen buffers: those with this name, or those that hold a chosen source.
@@ -315,10 +379,11 @@ impl Trace {
             let message = format!("no source has trace ID {id:#04x}; there are {}", known.join(", "));
             return Err(Error::Selection(message));
         }
-        let number = |index: &usize| capture.sources[*index].number();
+        self.check_cpus()?;
+        let is_all = ids.is_empty() && self.selection.cpus.is_empty();
         let is_wanted = |of: &&Buffer| match buffer {
             Some(name) => of.name == *name,
-            None => ids.is_empty() || of.sources.iter().filter_map(number).any(|id| ids.contains(&id)),
+            None => is_all || of.sources.iter().any(|&index| self.has_source(&capture.sources[index])),
         };
         let buffers: Vec<_> = capture.buffers.iter().filter(is_wanted).collect();
         let names: Vec<_> = capture.buffers.iter().map(|buffer| buffer.name.as_str()).collect();
@@ -339,8 +404,8 @@ impl Trace {
         Ok(Engine::new(self.selection.jobs)?)
     }
 
-    /// Decodes a buffer for `consumer`, and returns its merged output. `take` gets output that has an order, piece by piece, and may
-    /// stop decoding. If `lists` is false, a program that does not explain the trace is an error, since the result would count what did
+    /// Decodes a buffer for `consumer`, and returns its merged output. [`Outcome::problems`] stays empty: [`problems_of`](Self::problems_of)
+    /// returns those of the capture. `take` gets output that has an order, piece by piece, and may stop decoding. If `lists` is false, a program that does not explain the trace is an error, since the result would count what did
     /// not run; [`OpenOptions::accept_mismatch`] accepts it.
     ///
     /// # Errors
@@ -352,21 +417,30 @@ impl Trace {
         consumer: &C,
         lists: bool,
         take: impl FnMut(&C::Output, Range<usize>) -> ControlFlow<()> + Send,
-    ) -> Result<Decoded<C::Output>, Error> {
-        let Selection { range, limits, options, progress, .. } = &self.selection;
+    ) -> Result<Outcome<C::Output>, Error> {
+        let Selection { filter, range, limits, options, progress, .. } = &self.selection;
         let request = Request {
             capture: self.capture(),
             buffer,
             bytes: None,
             image: self.image(),
-            wants: &|id| self.is_chosen(id),
+            wants: &|id| self.wants(buffer, id),
             options,
             range: *range,
             limits: *limits,
             refuse_mismatch: !lists && !self.opened.accept_mismatch,
             progress: &|bytes| progress.report(bytes),
         };
-        Ok(engine.decode(&request, consumer, take)?)
+        if filter.is_all() {
+            return Ok(Outcome::decoded(self.capture(), buffer, engine.decode(&request, consumer, take)?));
+        }
+        let (filtered, mut take) = (Filtered { filter, inner: consumer }, take);
+        let decoded = engine.decode(&request, &filtered, |output, range| take(&output.inner, range))?;
+        let mut outcome = Outcome::decoded(self.capture(), buffer, decoded);
+        let (filtered, tally) = (&outcome.value, &mut outcome.tally);
+        tally.left_out = tally.instructions.saturating_sub(filtered.instructions);
+        (tally.instructions, tally.blocks) = (filtered.instructions, filtered.blocks);
+        Ok(outcome.map(|filtered| filtered.inner))
     }
 
     fn run<C: Consumer>(
@@ -375,27 +449,17 @@ impl Trace {
         lists: bool,
         mut take: impl FnMut(&C::Output, Range<usize>) -> ControlFlow<()> + Send,
     ) -> Result<Outcome<C::Output>, Error> {
-        let mut outcome = Outcome {
-            value: C::Output::default(),
-            tally: Tally::default(),
-            diagnostics: Vec::new(),
-            unread: Vec::new(),
-            is_capture_damaged: self.is_damaged(),
-        };
+        let (mut all, mut output) = (Outcome::default(), C::Output::default());
         let engine = self.engine()?;
         for buffer in self.buffers()? {
-            let decoded = self.decode_buffer(&engine, buffer, consumer, lists, &mut take)?;
-            consumer.merge(&mut outcome.value, decoded.output);
-            outcome.tally += &decoded.tally;
-            let named = |problem| Diagnostic { buffer: buffer.name.clone(), problem };
-            outcome.diagnostics.extend(decoded.problems.into_iter().map(named));
-            let unread = words::unread(self.capture(), buffer, decoded.unread);
-            outcome.unread.extend(unread.into_iter().map(|line| format!("{}: {line}", buffer.name)));
-            if decoded.is_stopped {
+            let decoded = all.add(self.decode_buffer(&engine, buffer, consumer, lists, &mut take)?);
+            consumer.merge(&mut output, decoded);
+            if all.is_stopped {
                 break;
             }
         }
-        Ok(outcome)
+        all.problems = self.problems_of(&all.tally).cloned().collect();
+        Ok(all.map(|()| output))
     }
 
     /// Decodes the trace on all cores for a consumer of your own, and returns its merged output.
@@ -421,32 +485,44 @@ impl Trace {
 
     /// Gives the packets of all chosen buffers to `visitor`.
     pub(crate) fn read_packets(&self, visitor: &mut dyn Visitor) -> Result<Outcome<()>, Error> {
-        let mut outcome = Outcome { is_capture_damaged: self.is_damaged(), ..Outcome::default() };
+        let mut outcome = Outcome::default();
         for buffer in self.buffers()? {
-            let read = self.visit_buffer(buffer, visitor)?;
-            let named = |problem| Diagnostic { buffer: buffer.name.clone(), problem };
-            outcome.diagnostics.extend(read.problems.into_iter().map(named));
+            outcome.add(self.visit_buffer(buffer, visitor)?);
             if visitor.is_done() {
                 break;
             }
         }
+        outcome.problems = self.trace_problems().cloned().collect();
         Ok(outcome)
     }
 
-    /// Gives the packets of a buffer to `visitor`, in the order in which they end in the file.
+    /// Returns the problems of the capture that concern packets: not those of its programs.
+    pub fn trace_problems(&self) -> impl Iterator<Item = &input::Problem> {
+        self.problems().filter(|problem| problem.subject == Subject::Trace)
+    }
+
+    /// Gives the packets of a buffer to `visitor`, in the order in which they end in the file. Returns the number of bytes read.
     ///
     /// # Errors
-    /// Fails if the buffer cannot be read.
-    pub fn visit_buffer(&self, buffer: &Buffer, visitor: &mut dyn Visitor) -> Result<PacketsRead, Error> {
-        self.with_packets(buffer, |request| request.visit(visitor))
+    /// Fails if the buffer cannot be read, or if the capture is a log, which has no packets.
+    pub fn visit_buffer(&self, buffer: &Buffer, visitor: &mut dyn Visitor) -> Result<Outcome<u64>, Error> {
+        #[cfg(feature = "capture")]
+        if crate::log::is_log(self.capture()) {
+            return Err(Error::NoPackets(self.capture().path.clone()));
+        }
+        let read = self.with_packets(buffer, |request| request.visit(visitor))?;
+        let bytes = read.bytes;
+        Ok(Outcome::packets(self.capture(), buffer, read, bytes))
     }
 
     /// Counts the packets of a buffer.
     ///
     /// # Errors
     /// Fails if the buffer cannot be read.
-    pub fn count_packets(&self, buffer: &Buffer) -> Result<PacketCounts, Error> {
-        self.with_packets(buffer, |request| request.count())
+    pub fn count_packets(&self, buffer: &Buffer) -> Result<Outcome<PacketCounts>, Error> {
+        let counted = self.with_packets(buffer, |request| request.count())?;
+        let read = counted.read.clone();
+        Ok(Outcome::packets(self.capture(), buffer, read, counted))
     }
 
     fn with_packets<R>(
@@ -454,13 +530,14 @@ impl Trace {
         buffer: &Buffer,
         read: impl FnOnce(PacketRequest<'_>) -> Result<R, engine::Error>,
     ) -> Result<R, Error> {
-        let Selection { options, progress, .. } = &self.selection;
+        let Selection { options, range, progress, .. } = &self.selection;
         Ok(read(PacketRequest {
             capture: self.capture(),
             buffer,
             bytes: None,
-            wants: &|id| self.is_chosen(id),
+            wants: &|id| self.wants(buffer, id),
             options,
+            range: *range,
             progress: &|bytes| progress.report(bytes),
         })?)
     }
@@ -491,12 +568,13 @@ impl Trace {
     /// Fails if the trace cannot be read, or if the program does not explain it.
     pub fn profile(&self) -> Result<Outcome<ProgramProfile>, Error> {
         let outcome = self.decode(&BlockCounter)?;
-        let tally = outcome.tally;
+        let (tally, faults) = (outcome.tally, u64::from(!outcome.is_complete()));
         Ok(outcome.map(|counts| {
             let mut profile = in_binaries(counts, self.image());
             let program = Program::new(&profile, self.image());
             attribute(&mut profile, &program);
             fill(&mut profile.funnel, &tally);
+            profile.funnel.faults = faults;
             ProgramProfile { profile, program }
         }))
     }
@@ -528,6 +606,26 @@ impl Trace {
         };
         let log = log.as_ref();
         let thread = is_log(log).then(|| check::thread_of(source)).flatten();
+        let checked = self.check_source(log, thread, source, prefix)?;
+        if !checked.value.lacks_code() {
+            return Ok(checked);
+        }
+        match self.with_code_of_log(log, thread, source)? {
+            Some((trace, code)) => {
+                Ok(trace.check_source(log, thread, source, prefix)?.map(|checked| checked.with_code(code)))
+            }
+            None => Ok(checked),
+        }
+    }
+
+    #[cfg(feature = "capture")]
+    fn check_source(
+        &self,
+        log: &Path,
+        thread: Option<u32>,
+        source: &input::Source,
+        prefix: bool,
+    ) -> Result<Outcome<Checked>, Error> {
         let mut checker = Checker::of_log(log, thread, source, &self.opened.image)?;
         let records = checker.records();
         let outcome = self.decode_in_order(&records, |records, range| checker.take(&records[range]))?;

@@ -1,6 +1,7 @@
 //! Words for the contents of elements.
 
 use tracewright_core::{Block, Contradiction, Ended, Flow, GapReason, Isa, Mismatch, Role};
+use tracewright_engine::Tally;
 use tracewright_input::{Buffer, Capture, Protocol};
 pub use tracewright_isa::riscv::privilege_name as privilege;
 
@@ -70,6 +71,20 @@ pub fn mismatch(mismatch: &Mismatch) -> (u64, String) {
         Mismatch::Missed { from, to } => (from, format!("does not lead to {to:#x}")),
         _ => (0, "unknown".into()),
     }
+}
+
+/// Describes what is wrong with the packets of a buffer, a line each.
+pub fn packet_faults(tally: &Tally) -> Vec<String> {
+    let lost = match tally.gaps {
+        1 => "1 packet reports lost trace".to_owned(),
+        count => format!("{count} packets report lost trace"),
+    };
+    let malformed = match tally.malformed {
+        1 => "once bytes are no packet".to_owned(),
+        count => format!("{count} times bytes are no packet"),
+    };
+    let lines = [(tally.gaps, lost), (tally.malformed, malformed)];
+    lines.into_iter().filter(|(count, _)| *count > 0).map(|(_, line)| line).collect()
 }
 
 /// Describes bytes of a buffer that were not read, given by source number: of sources that no protocol reads, and of sources that the

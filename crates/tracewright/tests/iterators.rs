@@ -21,7 +21,7 @@ fn packets_are_all_bytes_of_the_file() {
 
 #[test]
 fn iterators_add_up_to_the_tally() {
-    for name in ["hello", "threads", "etrace"] {
+    for name in ["hello", "threads", "etrace", "retirement.log"] {
         let trace = Trace::open(sample(name)).unwrap();
         let instructions = trace.profile().unwrap().tally.instructions;
         assert_eq!(trace.instructions().count() as u64, instructions, "{name}");
@@ -51,10 +51,13 @@ fn what_is_not_there_is_an_error() {
     let said = |opened: Result<Trace, tracewright::Error>| opened.unwrap_err().to_string();
     let raw = sample("hello/buffer_0.bin");
     assert!(said(Trace::open(sample("nothing"))).ends_with("no such file or folder"));
-    assert!(said(Trace::open(&raw)).contains("a raw trace file needs a packing and sources"));
+    assert!(said(Trace::open(&raw)).contains("does not describe itself: if it is raw trace"));
     let etm = || OpenOptions::new().source("etm4,id=0x10".parse().unwrap());
-    assert!(said(etm().open(&raw)).ends_with("a raw trace file needs a packing"));
-    assert!(said(etm().packing(Packing::CoreSight).open(sample("hello"))).contains("a folder"));
+    assert!(said(etm().open(&raw)).ends_with("a raw trace file needs a packing: say it with --packing"));
+    assert!(
+        said(etm().packing(Packing::CoreSight).open(sample("hello")))
+            .contains("a capture folder describes itself")
+    );
     assert!(said(etm().open(sample("nothing.bin"))).ends_with("no such file or folder"));
 }
 
@@ -78,4 +81,62 @@ fn what_is_missing_is_told() {
         "{missing:?}"
     );
     assert_eq!(Trace::open(sample("etrace")).unwrap().profile().unwrap().missing(), [""; 0]);
+}
+
+#[test]
+fn elements_by_time_are_those_of_each_source_sorted() {
+    for name in ["hello", "threads", "two-cores", "perf/perf.data", "etrace", "retirement.log"] {
+        let trace = Trace::open(sample(name)).unwrap();
+        // Each source alone, with the time of each element: the last timestamp, or the first.
+        let mut naive = Vec::new();
+        for buffer in trace.buffers().unwrap() {
+            for &index in &buffer.sources {
+                let source = &trace.capture().sources[index];
+                let alone = trace.clone().buffer(&buffer.name).only_source(source.number().unwrap());
+                let elements: Vec<_> = alone.elements().collect();
+                let time = |element: &Element| match *element {
+                    Element::Timestamp { value, .. } if value > 0 => Some(value),
+                    _ => None,
+                };
+                let mut last = elements.iter().find_map(|of| time(&of.value));
+                for of in &elements {
+                    last = time(&of.value).or(last);
+                    let what = format!("{} {:#x} {:?} {:?}", of.id, of.offset, of.space, of.value);
+                    naive.push((last.unwrap_or(u64::MAX), what));
+                }
+            }
+        }
+        naive.sort_by_key(|(time, _)| *time);
+        let mut merged = trace.elements_by_time().unwrap();
+        let found: Vec<_> = merged
+            .by_ref()
+            .map(|of| {
+                format!("{} {:#x} {:?} {:?}", of.id, of.listed.offset, of.listed.space, of.listed.element)
+            })
+            .collect();
+        assert!(found.iter().eq(naive.iter().map(|(_, what)| what)), "{name}: {found:#?} {naive:#?}");
+        let outcomes = merged.finish().unwrap();
+        let instructions: u64 = outcomes.iter().map(|outcome| outcome.tally.instructions).sum();
+        let mut plain = trace.elements();
+        assert_eq!(plain.by_ref().count(), found.len(), "{name}");
+        let plain = plain.finish().unwrap();
+        assert_eq!(instructions, plain.tally.instructions, "{name}");
+        assert_eq!(outcomes.iter().map(|outcome| outcome.tally.bytes).sum::<u64>(), plain.tally.bytes);
+        assert_eq!(
+            outcomes.iter().map(|outcome| outcome.tally.bytes_around).sum::<u64>(),
+            plain.tally.bytes_around
+        );
+        let untimed = outcomes.iter().map(|outcome| outcome.value.untimed.len()).sum::<usize>();
+        assert_eq!(untimed > 0, naive.iter().any(|(time, _)| *time == u64::MAX), "{name}");
+    }
+}
+
+#[test]
+fn elements_by_time_end_when_dropped() {
+    let trace = Trace::open(sample("two-cores")).unwrap();
+    let mut merged = trace.elements_by_time().unwrap();
+    assert!(merged.next().is_some());
+    assert!(merged.finish().is_ok());
+    drop(trace.elements_by_time());
+    assert!(trace.buffer("none").elements_by_time().is_err());
 }

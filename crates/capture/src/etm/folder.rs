@@ -1,12 +1,12 @@
 //! Writes a snapshot folder.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tracewright_core::{Context, MemorySpace, Security, TraceId};
 use tracewright_etm::encode::Encoder;
 use tracewright_input::Packing;
-use tracewright_input::{Process, SnapshotWriter};
+use tracewright_input::{OutputFolder, Process, SnapshotWriter};
 
 use super::output::Output;
 use super::tracer::LeftOut;
@@ -36,8 +36,9 @@ const MOST_NAMED: usize = 20_000;
 
 impl Folder {
     /// Creates the folder. `description` is for people.
-    pub fn create(dir: &Path, settings: &Settings, description: &str) -> Result<Self, Error> {
-        let mut writer = SnapshotWriter::create(dir)?;
+    pub fn create(folder: OutputFolder, settings: &Settings, description: &str) -> Result<Self, Error> {
+        let dir = folder.path().to_owned();
+        let mut writer = SnapshotWriter::within(folder)?;
         let plain: String =
             description.chars().map(|c| if c.is_control() || ";#\"".contains(c) { ' ' } else { c }).collect();
         if !plain.trim().is_empty() {
@@ -45,7 +46,7 @@ impl Folder {
         }
         let (buffer, path, file) = writer.open_buffer("ETB_0", Packing::CoreSight)?;
         let output = Arc::new(Mutex::new(Output::new(file, path)));
-        let (dir, settings) = (dir.to_owned(), settings.clone());
+        let settings = settings.clone();
         Ok(Self { writer, dir, settings, output, buffer, cores: Vec::new(), without_id: 0 })
     }
 

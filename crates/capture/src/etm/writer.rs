@@ -1,12 +1,10 @@
 //! ETMv4 as a protocol for captures.
 
-use std::path::Path;
-
 use tracewright_core::Isa;
 
 use super::{Folder, Settings, Tracer};
 use crate::encode::ThreadInput;
-use crate::protocol::{Executed, InputKind, Protocol, Request, Subject, TraceWriter, Traced};
+use crate::protocol::{Executed, InputKind, Place, Protocol, Request, Subject, TraceWriter, Traced};
 use crate::sink::{DynTraceSink, TraceSink as _};
 use crate::{Error, Remark, retirement};
 
@@ -23,7 +21,7 @@ pub static PROTOCOL: Protocol = Protocol {
 /// Its name in messages.
 const NAME: &str = "ETMv4";
 
-fn create(dir: &Path, request: &Request<'_>) -> Result<Box<dyn TraceWriter>, Error> {
+fn create(place: Place<'_>, request: &Request<'_>) -> Result<Box<dyn TraceWriter>, Error> {
     let Request { isa, description, input, options, port, delta, ring, .. } = *request;
     let given = [("delta trace", delta.is_some()), ("ring", ring.is_some())];
     let given = given.iter().find(|(_, given)| *given).map(|(what, _)| *what);
@@ -32,7 +30,7 @@ fn create(dir: &Path, request: &Request<'_>) -> Result<Box<dyn TraceWriter>, Err
         return Err(Error::Unsupported { by: NAME, what });
     }
     let settings = Settings::new(isa).with(options)?.with_port(port);
-    let folder = Folder::create(dir, &settings, description)?;
+    let folder = Folder::create(place.claim()?, &settings, description)?;
     Ok(Box::new(Writer { folder, tracers: Vec::new() }))
 }
 

@@ -6,14 +6,16 @@ use std::path::{Path, PathBuf};
 use tracewright_core::{Block, MemorySpace};
 use tracewright_image::{Bytes, Image};
 use tracewright_input::file::{MAX_PROGRAM, read_plain};
-use tracewright_input::{CaptureWriter, ImageFile};
+use tracewright_input::{CaptureWriter, ImageFile, Process};
 
 use super::{ExecutedCode, Finished, Seen, Settings, TraceFile, Tracer, executed_code};
-use crate::protocol::Traced;
+use crate::protocol::{Place, Traced};
 use crate::{Error, Remark, StopFlag};
 
 /// A capture folder that is being written, with a source and a buffer for each hart or thread.
 pub struct Folder {
+    /// Folder that files are written to.
+    pub dir: PathBuf,
     writer: CaptureWriter,
     settings: Settings,
     /// The files of the buffers, and of delta trace, in the order in which they were made.
@@ -27,25 +29,29 @@ pub struct Folder {
 const MOST_PIECES: usize = 20_000;
 
 impl Folder {
-    /// Creates the folder. Nothing is traced yet.
+    /// Begins a capture in a folder. Nothing is traced yet.
     pub fn create(
-        dir: &Path,
+        place: Place<'_>,
         settings: &Settings,
         description: &str,
         stop: &StopFlag,
     ) -> Result<Self, Error> {
-        let mut writer = CaptureWriter::create(dir)?;
-        for name in ["run.log", "summary.json"] {
-            writer.reserve(name);
-        }
+        let folder = place.claim()?;
+        let dir = folder.path().to_owned();
+        let mut writer = CaptureWriter::within(folder)?;
+        writer.reserve("run.log");
         writer.describe(description);
         let (settings, stop) = (settings.clone(), StopFlag::clone(stop));
-        Ok(Self { writer, settings, paths: Vec::new(), programs: Vec::new(), stop })
+        Ok(Self { writer, dir, settings, paths: Vec::new(), programs: Vec::new(), stop })
     }
 
-    /// Adds a hart or thread as a source with this name. Returns a tracer that writes to a file of its own, `buffer`.
-    pub fn source(&mut self, name: &str, buffer: &str) -> Result<Tracer<TraceFile>, Error> {
+    /// Adds a hart or thread as a source with this name; a thread with its thread ID. Returns a tracer that writes to a file of its
+    /// own, `buffer`.
+    pub fn source(&mut self, name: &str, buffer: &str, tid: Option<u32>) -> Result<Tracer<TraceFile>, Error> {
         let source = self.writer.source(name, self.settings.source.clone());
+        if let Some(tid) = tid {
+            self.writer.thread(source, tid);
+        }
         let (path, file) = self.writer.buffer(buffer, &[source])?;
         let tracer = Tracer::new(&self.settings, TraceFile::new(file, self.settings.ring, &self.stop));
         if self.settings.delta.is_none() {
@@ -55,6 +61,11 @@ impl Folder {
         let (delta, file) = self.writer.delta(source)?;
         self.paths.push((path, Some(delta)));
         Ok(tracer.with_delta(&self.settings, TraceFile::new(file, self.settings.ring, &self.stop)))
+    }
+
+    /// Adds the process that was traced.
+    pub fn process(&mut self, process: Process) {
+        self.writer.process(process);
     }
 
     /// Adds programs that are not there yet. Called before anything runs, so that the trace can be read even after a crash.

@@ -63,7 +63,7 @@ impl Write for TraceFile {
     }
 }
 
-/// A buffered writer that keeps its first error, and counts.
+/// A buffered writer that keeps its first error, and counts the bytes passed on.
 #[derive(Debug)]
 pub struct Gather<W> {
     /// Bytes that were not written yet.

@@ -1,6 +1,6 @@
 //! E-Trace as a protocol for captures.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use tracewright_etrace::encode::{Resync, ResyncMode};
 use tracewright_input::ImageFile;
@@ -8,7 +8,7 @@ use tracewright_input::ImageFile;
 use super::{Asking, Folder, Logged, Settings, TraceFile, Tracer, WithData, WithoutCode};
 use crate::encode::ThreadInput;
 use crate::error::same;
-use crate::protocol::{Executed, InputKind, Protocol, Request, Subject, TraceWriter, Traced};
+use crate::protocol::{Executed, InputKind, Place, Protocol, Request, Subject, TraceWriter, Traced};
 use crate::record::{HartRun, LogRead};
 use crate::retirement::CodePages;
 use crate::sink::{AnySink, DynTraceSink};
@@ -24,7 +24,7 @@ pub static PROTOCOL: Protocol = Protocol {
     create,
 };
 
-fn create(dir: &Path, request: &Request<'_>) -> Result<Box<dyn TraceWriter>, Error> {
+fn create(place: Place<'_>, request: &Request<'_>) -> Result<Box<dyn TraceWriter>, Error> {
     let Request { isa, description, input, options, port, delta, ring, stop } = *request;
     let settings = match input {
         InputKind::Threads(data) => Settings::of_log(data, options)?,
@@ -41,8 +41,9 @@ fn create(dir: &Path, request: &Request<'_>) -> Result<Box<dyn TraceWriter>, Err
     if input == InputKind::Log {
         settings.refuse_data()?;
     }
-    let folder = Folder::create(dir, &settings, description, stop)?;
-    Ok(Box::new(Writer { folder, settings, input, dir: dir.to_owned(), threads: Vec::new() }))
+    let folder = Folder::create(place, &settings, description, stop)?;
+    let dir = folder.dir.clone();
+    Ok(Box::new(Writer { folder, settings, input, dir, threads: Vec::new() }))
 }
 
 /// Returns when the encoder has to resynchronise, so that a ring always holds some synchronisation points; with delta trace, so that both
@@ -95,11 +96,11 @@ impl TraceWriter for Writer {
 
     fn add_thread(&mut self, subject: &Subject<'_>, remarks: &mut Vec<Remark>) -> Result<(), Error> {
         let (tracer, file) = match *subject {
-            Subject::Hart => (self.folder.source("hart0", "trace")?, "trace.bin".to_owned()),
-            Subject::Thread { index, maps, .. } => {
+            Subject::Hart => (self.folder.source("hart0", "trace", None)?, "trace.bin".to_owned()),
+            Subject::Thread { index, tid, maps } => {
                 self.folder.add_programs(&retirement::programs(maps, remarks))?;
                 let name = retirement::source_name(index);
-                (self.folder.source(&name, &name)?, format!("{name}.bin"))
+                (self.folder.source(&name, &name, Some(tid))?, format!("{name}.bin"))
             }
         };
         let thread = match (self.input, tracer.has_data()) {
@@ -152,7 +153,11 @@ impl TraceWriter for Writer {
         thread.tracer().check().map_err(|error| Error::write(path, same(error)))
     }
 
-    fn finish(self: Box<Self>, executed: Executed<'_>, remarks: &mut Vec<Remark>) -> Result<Traced, Error> {
+    fn finish(
+        mut self: Box<Self>,
+        executed: Executed<'_>,
+        remarks: &mut Vec<Remark>,
+    ) -> Result<Traced, Error> {
         let mut unknown = 0;
         let tracers = self.threads.into_iter().map(|(thread, _)| match thread {
             Tracing::Hart(tracer) => tracer,
@@ -168,11 +173,12 @@ impl TraceWriter for Writer {
             Executed::Hart { programs, blocks, halfword } => {
                 self.folder.finish(tracers, programs, blocks, halfword, remarks)?
             }
-            Executed::Process { definitions, .. } => {
+            Executed::Process { header, definitions } => {
+                self.folder.process(retirement::process(header, definitions));
                 let programs = retirement::programs(definitions.maps(), remarks);
                 let blocks: Vec<_> = retirement::translated(definitions).collect();
                 let code: CodePages = retirement::code(definitions).collect();
-                remarks.extend(retirement::changes(definitions, &code));
+                remarks.extend(code.changed.map(|address| Remark::CodeChanged { address, is_kept: false }));
                 let halfword = |at| code.halfword(at);
                 self.folder.finish(tracers, &programs, blocks.iter(), halfword, remarks)?
             }

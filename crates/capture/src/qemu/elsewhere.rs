@@ -2,6 +2,8 @@
 
 use std::convert::Infallible;
 
+use tracewright_qemu::format::Target;
+
 use super::{Counts, QemuOptions, QemuRecording};
 use crate::{Error, Remark};
 
@@ -19,6 +21,11 @@ impl Recorder {
     /// Always fails with [`Error::LinuxOnly`].
     pub fn new(_: QemuOptions, _: &mut Vec<Remark>) -> Result<Self, Error> {
         Err(Error::LinuxOnly)
+    }
+
+    /// Is never called.
+    pub fn target(&self) -> Target {
+        match self.0 {}
     }
 
     /// Is never called.

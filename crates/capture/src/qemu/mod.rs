@@ -8,10 +8,12 @@ mod linux;
 mod status;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::atomic::AtomicU64;
 
+use tracewright_input::file::open_plain;
 use tracewright_qemu::format::{Header, Off};
 
 pub use self::linux::{Interrupter, Recorder};
@@ -19,19 +21,20 @@ pub use self::status::{as_code, describe, signal, signal_name};
 use crate::encode::Tally;
 use crate::etrace::LogData;
 use crate::protocol::Traced;
+use crate::record::LogOutput;
 use crate::{CaptureOptions, Error, Remark};
 
 /// Options of a recording under QEMU.
 #[derive(Debug, Default)]
 pub struct QemuOptions {
-    /// The program: its file, or its path in the sysroot.
+    /// The program: its file, or its path in `symfs`.
     pub program: PathBuf,
     /// The program's arguments.
     pub arguments: Vec<OsString>,
     /// Variables of the program's environment, `NAME=VALUE`, besides those of this process.
     pub environment: Vec<OsString>,
     /// The folder with the program's libraries; if not given, the one that `QEMU_LD_PREFIX` names.
-    pub sysroot: Option<PathBuf>,
+    pub symfs: Option<PathBuf>,
     /// QEMU itself; if not given, the one in `PATH`.
     pub qemu: Option<PathBuf>,
     /// Options for QEMU.
@@ -49,9 +52,18 @@ pub struct QemuOptions {
     /// Whether a terminal interrupts the program when it interrupts this process.
     pub has_terminal: bool,
     /// The file for the retirement log, if it is kept.
-    pub log: Option<PathBuf>,
+    pub log: Option<LogOutput>,
     /// The capture that is made, if any.
     pub capture: Option<CaptureOptions>,
+}
+
+/// Returns whether a program, here or in `symfs`, is an ELF file for another processor than RISC-V: only QEMU can run such.
+pub fn is_foreign(program: &Path, symfs: Option<&Path>) -> bool {
+    let inside = symfs.map(|symfs| symfs.join(program.strip_prefix("/").unwrap_or(program)));
+    let path = [Some(program.to_owned()), inside].into_iter().flatten().find(|path| path.is_file());
+    let mut header = Vec::new();
+    let read = path.and_then(|path| open_plain(&path).ok()?.take(20).read_to_end(&mut header).ok());
+    read == Some(20) && header.starts_with(b"\x7fELF") && !matches!(header[18..], [0xf3, 0] | [0, 0xf3])
 }
 
 /// Totals of what was recorded so far, for all threads and processes.

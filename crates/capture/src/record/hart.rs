@@ -1,6 +1,5 @@
 //! Runs a program on the hart, and passes what it executes to the sinks.
 
-use std::fs::File;
 use std::path::Path;
 
 use tracewright_core::MemorySpace;
@@ -198,6 +197,7 @@ impl<'a> Parts<'a> {
         sink: &mut S,
     ) -> Option<Result<Ran<'a>, Error>> {
         let watch = self.watch.take()?;
+        let sink = &mut watch.measure(sink);
         let xlen = xlen(&hart.core);
         let outputs = std::mem::take(&mut self.outputs);
         let (timing, qualified, remark) = (None, None, None);
@@ -208,9 +208,12 @@ impl<'a> Parts<'a> {
                 let stop = hart.run(limit, &mut sink);
                 Ran { stop, watch: sink.0, timing, kept: Kept::default(), qualified, remark }
             }
-            (Some(LogOutput { path, has_all: false }), None) if is_quick => {
-                let writer = File::create(path)
-                    .and_then(|file| Writer::<_, false, false>::new(Ending::new(file, &self.stop), xlen));
+            (Some(log @ LogOutput { path, has_all: false, .. }), None) if is_quick => {
+                let file = match log.create() {
+                    Ok(file) => Ending::new(file, &self.stop),
+                    Err(error) => return Some(Err(error)),
+                };
+                let writer = Writer::<_, false, false>::new(file, xlen);
                 let writer = match writer {
                     Ok(writer) => writer,
                     Err(error) => return Some(Err(Error::write(path, error))),
@@ -255,7 +258,22 @@ impl<'a> Parts<'a> {
         outputs: Outputs,
         sink: &mut dyn DynSink,
     ) -> Result<Ran<'a>, Error> {
-        let keep = Keep::new(outputs, self.timing.is_some(), xlen(&hart.core), &self.stop)?;
+        match outputs.listing.is_some() {
+            true => self.run_keeping::<M, true>(hart, limit, watch, outputs, sink),
+            false => self.run_keeping::<M, false>(hart, limit, watch, outputs, sink),
+        }
+    }
+
+    /// Runs the program with all possible outputs, and registers if those are needed.
+    fn run_keeping<M: Machine, const REGISTERS: bool>(
+        &mut self,
+        hart: &mut Hart<M>,
+        limit: u64,
+        watch: Watch<'a>,
+        outputs: Outputs,
+        sink: &mut dyn DynSink,
+    ) -> Result<Ran<'a>, Error> {
+        let keep = Keep::<REGISTERS>::new(outputs, self.timing.is_some(), xlen(&hart.core), &self.stop)?;
         let mut sink = Pair(watch, Pair(keep, AnySink(sink)));
         let (stop, timing) = match self.timing.take() {
             None => (hart.run(limit, &mut sink), None),

@@ -1,13 +1,15 @@
 //! Files that are written while a program runs: a log and a listing.
 
 use std::cell::RefCell;
-use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use tracewright_hart::log::own::Writer;
-use tracewright_hart::{Access, FirstErrorWriter, HartSink, Retired, Retirements, Trap, cause};
+use tracewright_hart::{
+    Access, FirstErrorWriter, HartSink, RegisterWrite, Retired, Retirements, Trap, cause,
+};
+use tracewright_input::{OutputFile, OutputKind, Replace};
 use tracewright_isa::riscv::{AccessKind, Xlen, decode};
 
 use crate::Error;
@@ -24,12 +26,30 @@ pub struct Outputs {
 }
 
 /// A log to write.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct LogOutput {
     /// Its file.
     pub path: PathBuf,
+    /// Outputs that it may replace.
+    pub replace: Replace,
     /// Whether it has the bits and memory accesses of each instruction, and cycles where known. Otherwise it has blocks.
     pub has_all: bool,
+}
+
+impl LogOutput {
+    /// Creates the file. What is written to it is kept, also if the run ends early.
+    pub(crate) fn create(&self) -> Result<OutputFile, Error> {
+        let file = OutputFile::create(&self.path, OutputKind::Log, self.replace);
+        file.map(OutputFile::kept).map_err(|error| Error::write(&self.path, error))
+    }
+
+    /// Returns a log beside this one, with something added to its name.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "logs of processes that QEMU runs"))]
+    pub(crate) fn beside(&self, ending: &str) -> Self {
+        let mut name = self.path.clone().into_os_string();
+        name.push(ending);
+        Self { path: name.into(), ..self.clone() }
+    }
 }
 
 /// A listing to write.
@@ -40,8 +60,9 @@ pub struct Listing {
     pub is_all: bool,
 }
 
-/// A sink that writes the files. It asks for everything. For a log of blocks alone, the log's own writer is faster.
-pub(super) struct Keep {
+/// A sink that writes the files. It asks for everything, and for registers where that is set: only listings have them. For a log of
+/// blocks alone, the log's own writer is faster.
+pub(super) struct Keep<const REGISTERS: bool = false> {
     log: Option<(Log, PathBuf)>,
     listing: Option<(Lister, Rc<RefCell<Lines>>)>,
 }
@@ -63,20 +84,24 @@ pub(super) struct Kept {
     pub failed: Option<Error>,
 }
 
+/// The file of a log.
+pub(super) type LogFile = Ending<OutputFile>;
+
 enum Log {
-    Blocks(Writer<Ending<File>, false, false>),
-    All(Writer<Ending<File>, true, true>),
-    Cycles(Writer<Ending<File>, true, true, true>),
+    Blocks(Writer<LogFile, false, false>),
+    All(Writer<LogFile, true, true>),
+    Cycles(Writer<LogFile, true, true, true>),
 }
 
-impl Keep {
+impl<const REGISTERS: bool> Keep<REGISTERS> {
     /// Creates the requested files.
     pub fn new(outputs: Outputs, has_cycles: bool, xlen: Xlen, stop: &StopFlag) -> Result<Self, Error> {
         let log = match outputs.log {
             None => None,
-            Some(LogOutput { path, has_all }) => {
-                let log = log(&path, has_all, has_cycles, xlen, stop);
-                Some((log.map_err(|error| Error::write(&path, error))?, path))
+            Some(asked) => {
+                let file = Ending::new(asked.create()?, stop);
+                let log = log(file, asked.has_all, has_cycles, xlen);
+                Some((log.map_err(|error| Error::write(&asked.path, error))?, asked.path))
             }
         };
         Ok(Self { log, listing: outputs.listing.map(|to| listing(to, xlen, stop)) })
@@ -115,16 +140,15 @@ impl Keep {
 
 impl Kept {
     /// Returns the result of writing a log alone.
-    pub fn of_log(path: &Path, log: io::Result<Ending<File>>) -> Self {
-        match log.and_then(|file| file.to.metadata()) {
-            Ok(about) => Self { log_bytes: Some(about.len()), failed: None },
+    pub fn of_log(path: &Path, log: io::Result<LogFile>) -> Self {
+        match log.and_then(|mut file| file.to.finish()) {
+            Ok(bytes) => Self { log_bytes: Some(bytes), failed: None },
             Err(error) => Self { log_bytes: None, failed: Some(Error::write(path, error)) },
         }
     }
 }
 
-fn log(path: &Path, has_all: bool, has_cycles: bool, xlen: Xlen, stop: &StopFlag) -> io::Result<Log> {
-    let file = Ending::new(File::create(path)?, stop);
+fn log(file: LogFile, has_all: bool, has_cycles: bool, xlen: Xlen) -> io::Result<Log> {
     Ok(match (has_all, has_cycles) {
         (false, _) => Log::Blocks(Writer::new(file, xlen)?),
         (true, false) => Log::All(Writer::new(file, xlen)?),
@@ -132,8 +156,8 @@ fn log(path: &Path, has_all: bool, has_cycles: bool, xlen: Xlen, stop: &StopFlag
     })
 }
 
-/// Returns a writer of a line for each instruction: cycle, address, bits, text, memory access. When its reader closes its end, the run
-/// ends if nothing else is written.
+/// Returns a writer of a line for each instruction: cycle, address, bits, text, memory access, and the register that it wrote. When its reader
+/// closes its end, the run ends if nothing else is written.
 fn listing(to: Listing, xlen: Xlen, stop: &StopFlag) -> (Lister, Rc<RefCell<Lines>>) {
     let Listing { to: out, is_all } = to;
     let lines = Rc::new(RefCell::new(Lines { out: FirstErrorWriter::new(out), is_all }));
@@ -161,24 +185,36 @@ fn line(out: &mut impl Write, retired: &Retired, xlen: Xlen) -> io::Result<()> {
         2 => write!(out, "    {:04x}  ", retired.bits)?,
         _ => write!(out, "{:08x}  ", retired.bits)?,
     }
-    let text = decode(xlen, retired.bits).text(retired.pc).xlen(xlen).to_string();
-    match retired.access {
-        None => writeln!(out, "{}", text.replace('\t', " ")),
-        Some(Access { kind, size, address, value, .. }) => {
-            let arrow = match kind {
-                AccessKind::Load => "->",
-                AccessKind::Store => "<-",
-                AccessKind::Amo => "<>",
-            };
-            writeln!(out, "{:<24} {size} [{address:x}] {arrow} {value:x}", text.replace('\t', " "))
-        }
+    let text = decode(xlen, retired.bits).text(retired.pc).xlen(xlen).to_string().replace('\t', " ");
+    match retired.access.is_some() || retired.register.is_some() {
+        true => write!(out, "{text:<24}")?,
+        false => out.write_all(text.as_bytes())?,
     }
+    if let Some(Access { kind, size, address, value, .. }) = retired.access {
+        let arrow = match kind {
+            AccessKind::Load => "->",
+            AccessKind::Store => "<-",
+            AccessKind::Amo => "<>",
+        };
+        write!(out, " {size} [{address:x}] {arrow} {value:x}")?;
+    }
+    if let Some(RegisterWrite { register, value, .. }) = retired.register {
+        write!(out, " {register}={value:x}")?;
+    }
+    writeln!(out)
 }
 
 macro_rules! to_each {
     ($($call:ident($($name:ident: $type:ty),*) $(if $asked:ident)?,)*) => {
-        impl HartSink for Keep {
+        impl<const REGISTERS: bool> HartSink for Keep<REGISTERS> {
             $($(const $asked: bool = true;)?)*
+            const REGISTERS: bool = REGISTERS;
+
+            fn register(&mut self, write: &RegisterWrite) {
+                if let Some((listing, _)) = &mut self.listing {
+                    listing.register(write);
+                }
+            }
 
             $(fn $call(&mut self, $($name: $type),*) {
                 self.each(|sink| sink.$call($($name),*));
@@ -189,7 +225,7 @@ macro_rules! to_each {
 
 hart_calls!(to_each);
 
-impl Keep {
+impl<const REGISTERS: bool> Keep<REGISTERS> {
     fn each(&mut self, mut tell: impl FnMut(&mut dyn DynSink)) {
         match &mut self.log {
             None => {}

@@ -30,6 +30,7 @@ pub use self::keep::{Listing, LogOutput, Outputs};
 pub use self::logged::LogRead;
 use self::logged::Read;
 pub use self::ring::Ring;
+pub use self::watch::Progress;
 use self::watch::Watch;
 use crate::control::Qualified;
 use crate::etrace::{DeltaSettings, delta};
@@ -131,7 +132,7 @@ pub struct Recording {
 pub fn run(
     mut loaded: Loaded,
     options: RunOptions,
-    progress: &mut dyn FnMut(u64),
+    progress: &mut dyn FnMut(Progress),
     remarks: &mut Vec<Remark>,
 ) -> Result<Recording, Error> {
     let RunOptions { program, limit, timing, outputs, capture, stop } = options;
@@ -208,13 +209,13 @@ pub fn run(
 /// beside what came before.
 pub fn read(
     options: ReadOptions,
-    progress: &mut dyn FnMut(u64),
+    progress: &mut dyn FnMut(Progress),
     remarks: &mut Vec<Remark>,
 ) -> Result<Recording, Error> {
     let ReadOptions { log: path, thread, is_rv32, programs, image, outputs, capture, stop } = options;
     let mut log = Log::open(&path, &stop)?;
     log.check_program(!programs.is_empty())?;
-    log.check_riscv("record --from")?;
+    log.check_riscv("record --from-log")?;
     match (thread, log.threads()) {
         (Some(thread), _) => log.set_thread(thread)?,
         (None, Some(threads)) if threads.len() > 1 => {
@@ -271,8 +272,7 @@ pub fn read(
         }
         None => None,
     };
-    let instructions = watch.blocks.iter().map(|(block, count)| u64::from(block.count) * count).sum();
-    let counts = Counts::new(instructions, &watch, code.xlen.unwrap_or(xlen), |pc| {
+    let counts = Counts::new(watch.instructions, &watch, code.xlen.unwrap_or(xlen), |pc| {
         code.by_address.get(&pc).copied().or_else(|| bits(&image, pc))
     });
     Ok(Recording {
@@ -317,7 +317,7 @@ fn create(
 ) -> Result<Box<dyn TraceWriter>, Error> {
     let isa = if xlen == Xlen::Rv32 { Isa::Rv32 } else { Isa::Rv64 };
     let name = named.file_name().unwrap_or_default().to_string_lossy();
-    let mut writer = capture.create(&capture.dir, isa, input, delta, &name, stop)?;
+    let mut writer = capture.create(capture.place(), isa, input, delta, &name, stop)?;
     writer.add_thread(&Subject::Hart, remarks)?;
     writer.add_programs(programs)?;
     Ok(writer)

@@ -44,8 +44,14 @@ pub struct Missing {
 impl<B: AsRef<[u8]>> FromIterator<(u64, B)> for CodePages {
     fn from_iter<I: IntoIterator<Item = (u64, B)>>(pieces: I) -> Self {
         let mut code = Self::default();
-        pieces.into_iter().for_each(|(start, bytes)| code.add(start, bytes.as_ref()));
+        code.extend(pieces);
         code
+    }
+}
+
+impl<B: AsRef<[u8]>> Extend<(u64, B)> for CodePages {
+    fn extend<I: IntoIterator<Item = (u64, B)>>(&mut self, pieces: I) {
+        pieces.into_iter().for_each(|(start, bytes)| self.add(start, bytes.as_ref()));
     }
 }
 
@@ -69,7 +75,7 @@ impl CodePages {
         }
     }
 
-    /// Returns two bytes that were executed at an address.
+    /// Returns two bytes that were executed at an address; `None` if one of them did not run, or changed.
     pub fn halfword(&self, at: u64) -> Option<[u8; 2]> {
         let byte = |at: u64| {
             let (page, offset) = (self.pages.get(&(at / PAGE as u64))?, at as usize % PAGE);
@@ -107,10 +113,8 @@ impl CodePages {
     pub fn rest(self, has_t32: bool) -> Vec<Piece> {
         let mut pieces: Vec<Piece> = Vec::new();
         for (number, page) in self.pages {
-            let first = number * PAGE as u64;
-            for (at, byte) in
-                (first..).zip(page.bytes).zip(page.known).filter_map(|(byte, known)| known.then_some(byte))
-            {
+            let bytes = addresses(number).zip(page.bytes).zip(page.known);
+            for (at, byte) in bytes.filter_map(|(byte, known)| known.then_some(byte)) {
                 match pieces.last_mut() {
                     Some(piece) if at - piece.address == piece.bytes.len() as u64 => piece.bytes.push(byte),
                     _ => pieces.push(Piece { address: at, bytes: vec![byte] }),
@@ -120,7 +124,7 @@ impl CodePages {
         if has_t32 {
             let mut next = u64::MAX;
             for piece in pieces.iter_mut().rev() {
-                let room = next - piece.address - piece.bytes.len() as u64;
+                let room = (next - piece.address).saturating_sub(piece.bytes.len() as u64);
                 piece.bytes.extend([0; 2].iter().take(room as usize));
                 next = piece.address;
             }
@@ -131,9 +135,8 @@ impl CodePages {
     /// Returns whether anything was executed in a range.
     fn any(&self, range: &Range<u64>) -> bool {
         let pages = self.pages.range(range.start / PAGE as u64..=(range.end - 1) / PAGE as u64);
-        pages.into_iter().any(|(number, page)| {
-            let first = number * PAGE as u64;
-            (first..).zip(page.known).any(|(at, known)| known && range.contains(&at))
+        pages.into_iter().any(|(&number, page)| {
+            addresses(number).zip(page.known).any(|(at, known)| known && range.contains(&at))
         })
     }
 
@@ -141,9 +144,8 @@ impl CodePages {
     fn move_into(&mut self, start: u64, bytes: &mut [u8]) {
         let Some(last) = (bytes.len() as u64).checked_sub(1) else { return };
         let pages = self.pages.range_mut(start / PAGE as u64..=(start + last) / PAGE as u64);
-        for (number, page) in pages {
-            let first = number * PAGE as u64;
-            for (at, (byte, known)) in (first..).zip(page.bytes.iter().zip(&mut page.known)) {
+        for (&number, page) in pages {
+            for (at, (byte, known)) in addresses(number).zip(page.bytes.iter().zip(&mut page.known)) {
                 if let Some(to) = at.checked_sub(start).and_then(|at| bytes.get_mut(at as usize))
                     && std::mem::take(known)
                 {
@@ -152,6 +154,12 @@ impl CodePages {
             }
         }
     }
+}
+
+/// Returns the addresses of a page.
+fn addresses(number: u64) -> impl Iterator<Item = u64> {
+    let first = number * PAGE as u64;
+    (0..PAGE as u64).map(move |offset| first + offset)
 }
 
 /// Reads a part of a file, up to its end. Fails if it is no longer the file that was mapped.
@@ -235,6 +243,16 @@ mod tests {
         let rest = [(0xffe, vec![7, 8]), (0x103e, vec![1, 2, 3]), (0x8000, vec![5])];
         let rest = rest.map(|(address, bytes)| Piece { address, bytes });
         assert_eq!(code.rest(false), rest);
+    }
+
+    #[test]
+    fn the_last_page_of_all_addresses() {
+        let ran = || CodePages::from_iter([(u64::MAX - 1, &[1, 2][..])]);
+        assert_eq!(ran().rest(true), [Piece { address: u64::MAX - 1, bytes: vec![1, 2] }]);
+        assert!(ran().any(&(u64::MAX - 1..u64::MAX)));
+        let mut bytes = [0; 4];
+        ran().move_into(u64::MAX - 3, &mut bytes);
+        assert_eq!(bytes, [0, 0, 1, 2]);
     }
 
     #[test]

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use tracewright_core::{Block, Class, Ended, MemorySpace};
 use tracewright_image::{Bytes, Image, Place};
-use tracewright_input::file::{first_bytes, open_plain};
-use tracewright_input::{ImageFile, Mapping, Process, build_id, map_file};
+use tracewright_input::file::{first_bytes, open_seekable};
+use tracewright_input::{ImageFile, Mapping, Process, ProcessThread, build_id, map_file};
 use tracewright_qemu::format::{Header, MAGIC, Off};
 use tracewright_qemu::read::{Definitions, Log, Map, Translation};
 
-pub(crate) use self::code::{CodePages, Missing};
+pub(crate) use self::code::{CodePages, Missing, Piece};
 pub use self::counts::{LogCounts, ThreadCounts};
 use crate::error::LogProblem;
 use crate::{Error, Remark};
@@ -24,7 +24,7 @@ pub fn is_log(path: &Path) -> bool {
 
 /// Opens a retirement log.
 pub fn open(path: &Path) -> Result<Log, Error> {
-    let file = open_plain(path).map_err(|error| Error::read(path, error))?;
+    let file = open_seekable(path).map_err(|error| Error::read(path, error))?;
     Log::new(file).map_err(|error| Error::log(path, LogProblem::Damaged(error.into())))
 }
 
@@ -47,9 +47,11 @@ pub fn process(header: &Header, definitions: &Definitions) -> Process {
         path: (!map.path.is_empty()).then(|| PathBuf::from(&map.path)),
         build_id: (!map.build_id.is_empty()).then(|| hex(&map.build_id)),
     };
+    let threads = definitions.tids().map(|tid| ProcessThread { tid, name: String::new() });
     Process {
         pid: header.pid,
         command: command(definitions),
+        threads: threads.collect(),
         mappings: definitions.maps().iter().map(mapping).collect(),
     }
 }
@@ -72,15 +74,6 @@ pub fn translated(definitions: &Definitions) -> impl Iterator<Item = Block> {
 /// Returns the bytes of all code that was translated, with their addresses.
 pub(crate) fn code(definitions: &Definitions) -> impl Iterator<Item = (u64, Vec<u8>)> {
     definitions.translations().iter().map(|translation| (translation.start, definitions.code(translation)))
-}
-
-/// Returns a remark if translated code changed while the program ran, so that `pages` lack it.
-pub(crate) fn changes(definitions: &Definitions, pages: &CodePages) -> Option<Remark> {
-    code(definitions).find_map(|(start, bytes)| {
-        let mut halves = (start..).step_by(2).zip(bytes.as_chunks::<2>().0);
-        let (address, _) = halves.find(|(at, half)| pages.halfword(*at).as_ref() != Some(half))?;
-        Some(Remark::CodeChanged { address, is_kept: false })
-    })
 }
 
 /// Returns how a thread's recording ended, in words.

@@ -11,7 +11,7 @@ use super::function::Function;
 use crate::clocks::report_ends;
 use crate::decode::Within;
 use crate::filter::PartArgs;
-use crate::output::Error;
+use crate::output::{Error, Outcome};
 use crate::profile::open::Decoded;
 use tracewright::{SourceStalls, StallMeter};
 
@@ -19,20 +19,20 @@ use tracewright::{SourceStalls, StallMeter};
 pub struct Cycles(Vec<(u64, MemorySpace, Cost)>);
 
 impl Cycles {
-    /// Decodes the capture again, with its clocks. Returns the cycles, and the number of errors that the first pass did not have.
-    pub fn gather(decoded: &Decoded, part: &PartArgs) -> Result<(Self, u64), Error> {
+    /// Decodes the capture again, with its clocks. Returns the cycles, and whether anything is missing that the
+    /// first pass had.
+    pub fn gather(decoded: &Decoded, part: &PartArgs) -> Result<(Self, Outcome), Error> {
         let image = decoded.trace.image();
         let window = part.filter.window()?;
         // What is wrong with the trace was said the first time.
         let meter = StallMeter { clocks: decoded.clocks(), window: &window };
-        let within = Within { trace: &decoded.trace, again: true };
+        let within = Within { trace: &decoded.trace, again: true, has_funnel: true };
         // With a time that is asked for, the clock was read before.
         let ends = |sources: &Vec<SourceStalls>| {
-            if window.is_all() {
-                report_ends(sources.iter().filter_map(|source| source.end));
-            }
+            let ends = sources.iter().filter_map(|source| source.end);
+            if window.is_all() { report_ends(ends) } else { Outcome::Good }
         };
-        let (sources, _, errors) = within.decode(&meter, ends)?;
+        let (sources, _, outcome) = within.decode(&meter, ends)?;
         let mut all = Vec::new();
         for stalls in sources.iter().filter_map(|source| source.stalls.as_ref()) {
             for (block, space, _, costs) in stalls.costs.blocks() {
@@ -40,7 +40,7 @@ impl Cycles {
                 all.extend(instructions.zip(costs).map(|(at, cost)| (at.address, space, cost)));
             }
         }
-        Ok((Self(all), errors))
+        Ok((Self(all), outcome))
     }
 
     /// Adds the cycles of a function's instructions to them.

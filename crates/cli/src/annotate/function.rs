@@ -1,15 +1,19 @@
 //! A function's instructions, and what each did.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 use tracewright_core::{Flow, Isa};
 use tracewright_flow::InBlock;
+use tracewright_image::CodeRange;
 use tracewright_profile::coverage::Ran;
-use tracewright_profile::{Cost, Place, PlaceFilter, Profile, Program, Runs, inlined_into, walk};
+use tracewright_profile::{
+    Code, Cost, Functions, Place, PlaceFilter, Profile, Program, Runs, binaries, inlined_into, is_called,
+    walk,
+};
 
 use crate::control;
-use crate::filter::{binaries, is_called};
 use tracewright::names;
 
 /// The most callers that a message names for an inlined function, and the most letters of each name.
@@ -27,6 +31,17 @@ pub struct Function {
     pub calls: u64,
     /// In the order of addresses; also of the part that the compiler put apart.
     pub rows: Vec<Row>,
+    /// Place of the inlined copy, if these are its instructions.
+    pub inlined: Option<Into>,
+}
+
+/// Place where a function is inlined.
+#[derive(Debug)]
+pub struct Into {
+    /// The function around it.
+    pub function: String,
+    /// The line of the call, if known.
+    pub line: Option<String>,
 }
 
 /// An instruction.
@@ -47,8 +62,12 @@ pub struct Row {
 }
 
 impl Function {
+    fn new(name: String, binary: u32, start: u64) -> Self {
+        Self { name, binary, start, calls: 0, rows: Vec::new(), inlined: None }
+    }
+
     /// How many of its instructions are of functions that are inlined.
-    pub fn inlined(&self) -> usize {
+    pub fn inlined_rows(&self) -> usize {
         self.rows.iter().filter(|row| row.inlined.is_some()).count()
     }
 
@@ -77,6 +96,8 @@ pub fn find(profile: &Profile, program: &Program, ran: &[Ran], name: &str) -> Ve
         let Some(file) = program.file(binary) else { continue };
         let code = file.code();
         let parts: Vec<_> = file.functions().into_iter().filter(|part| is_called(part.name, name)).collect();
+        let by_calls = program.all_called(binary).filter(|(_, called)| called == name);
+        all.extend(by_calls.map(|(range, name)| called(profile, program, ran, (binary, name, &range))));
         for part in &parts {
             // What was put apart belongs to the function itself.
             let whole = part.name.strip_suffix(".cold").unwrap_or(part.name);
@@ -86,7 +107,7 @@ pub fn find(profile: &Profile, program: &Program, ran: &[Ran], name: &str) -> Ve
             let function = match all.iter_mut().find(is_it) {
                 Some(function) => function,
                 None => {
-                    all.push(Function { name: whole.to_owned(), binary, start, calls: 0, rows: Vec::new() });
+                    all.push(Function::new(whole.to_owned(), binary, start));
                     let Some(function) = all.last_mut() else { continue };
                     function
                 }
@@ -96,8 +117,8 @@ pub fn find(profile: &Profile, program: &Program, ran: &[Ran], name: &str) -> Ve
                 function.calls = ran.entered(place, |from| part.range.contains(&from));
             }
             walk::instructions(program, binary, &part.range, &code, |isa, at| {
-                let frames = program.frames(Place { binary, address: at.address });
-                let inlined = frames.first().filter(|_| frames.len() > 1).and_then(|frame| frame.function);
+                let frames = program.inlined_frames(Place { binary, address: at.address });
+                let inlined = frames.first().and_then(|frame| frame.function);
                 function.rows.push(Row { inlined: inlined.map(str::to_owned), ..row(ran, isa, at) });
             });
         }
@@ -105,6 +126,74 @@ pub fn find(profile: &Profile, program: &Program, ran: &[Ran], name: &str) -> Ve
     all.iter_mut().for_each(|function| targets(function, profile));
     all.retain(|function| !function.rows.is_empty());
     all.sort_by_key(|function| (Reverse(function.executed()), function.binary, function.start));
+    all
+}
+
+/// A function without a symbol, known by calls to it. Of a dump, only what ran tells which instructions it has.
+fn called(
+    profile: &Profile,
+    program: &Program,
+    ran: &Ran,
+    (binary, name, range): (u32, String, &Range<u64>),
+) -> Function {
+    let mut code = program.file(binary).map(|file| file.code()).unwrap_or_default();
+    if code.is_empty() {
+        let is_there = |code: &&Code| code.start.binary == binary && range.contains(&code.start.address);
+        let isa = profile.blocks.keys().find(is_there).map(|code| code.isa);
+        code.extend(isa.map(|isa| CodeRange { range: range.clone(), isa }));
+    }
+    let mut function = Function::new(name, binary, range.start);
+    let place = Place { binary, address: range.start };
+    function.calls = ran.entered(place, |from| range.contains(&from));
+    walk::instructions(program, binary, range, &code, |isa, at| function.rows.push(row(ran, isa, at)));
+    // What comes after the last instruction that ran may be data, or another function that nothing called.
+    let len = function.rows.iter().rposition(|row| row.count > 0).map_or(0, |last| last + 1);
+    function.rows.truncate(len);
+    function
+}
+
+/// All copies of the functions of this name that are inlined somewhere, what ran most first.
+pub fn copies(profile: &Profile, program: &Program, ran: &[Ran], name: &str) -> Vec<Function> {
+    let mut all: BTreeMap<(u32, usize), Function> = BTreeMap::new();
+    for (binary, ran) in (0..).zip(ran) {
+        let Some(file) = program.file(binary) else { continue };
+        let code = file.code();
+        for part in file.functions() {
+            walk::instructions(program, binary, &part.range, &code, |isa, at| {
+                let frames = program.frames(Place { binary, address: at.address });
+                let inlined = frames.len().saturating_sub(1);
+                let is_it = |number: &usize| {
+                    frames[*number].is_called(name) && !frames[*number].is_same(&frames[*number + 1])
+                };
+                let Some(number) = (0..inlined).rev().find(is_it) else { return };
+                let frame = &frames[number];
+                let (Some(copy), Some(shown)) = (frame.copy, frame.function) else { return };
+                let function = all.entry((binary, copy)).or_insert_with(|| {
+                    let around = &frames[number + 1];
+                    let line = around.line.filter(|line| line.line > 0);
+                    let line = line.map(|line| format!("{}:{}", names::file_name(line.file), line.line));
+                    let around = around.function.filter(|_| number + 1 < inlined).unwrap_or(part.name);
+                    let into = Into { function: around.to_owned(), line };
+                    Function { inlined: Some(into), ..Function::new(shown.to_owned(), binary, part.start) }
+                });
+                let inner =
+                    frames.first().filter(|inner| !inner.is_same(frame)).and_then(|inner| inner.function);
+                function.rows.push(Row { inlined: inner.map(str::to_owned), ..row(ran, isa, at) });
+            });
+        }
+    }
+    let mut functions = Functions::default();
+    for copy in functions.inlined_copies(profile, program) {
+        if let Some(function) = all.get_mut(&(copy.binary, copy.copy)) {
+            function.calls = copy.calls;
+        }
+    }
+    let mut all: Vec<_> = all.into_values().collect();
+    all.iter_mut().for_each(|function| targets(function, profile));
+    all.sort_by_key(|function| {
+        let first = function.rows.first().map(|row| row.at.address);
+        (Reverse(function.executed()), function.binary, first)
+    });
     all
 }
 

@@ -4,13 +4,14 @@ use serde_json::{Value, json};
 use tracewright_profile::Profile;
 
 use super::function::{Function, Row};
+use crate::json::{address, line};
 use crate::line::Line;
 use tracewright::disassembly;
 
-/// One array.
-pub fn array(functions: &[Function], profile: &Profile) -> String {
+/// One object.
+pub fn object(functions: &[Function], profile: &Profile) -> String {
     let all: Vec<_> = functions.iter().map(|function| of(function, profile)).collect();
-    format!("{}\n", Value::Array(all))
+    line("annotate", json!({ "functions": all }))
 }
 
 fn of(function: &Function, profile: &Profile) -> Value {
@@ -19,10 +20,10 @@ fn of(function: &Function, profile: &Profile) -> Value {
         let mut code = Line::default();
         disassembly::write(&mut code, row.isa, &row.at);
         let targets = row.targets.iter().map(|(to, count)| {
-            json!({ "binary": name(to.binary), "address": format!("{:#x}", to.address), "count": count })
+            json!({ "binary": name(to.binary), "address": address(to.address), "count": count })
         });
         json!({
-            "address": format!("{:#x}", row.at.address), "text": String::from_utf8_lossy(code.bytes()),
+            "address": address(row.at.address), "text": String::from_utf8_lossy(code.bytes()),
             "count": row.count, "cycles": row.cost.map(|cost| cost.cycles),
             "stall_cycles": row.cost.map(|cost| cost.stalled),
             "taken": row.runs.map(|runs| runs.taken), "not_taken": row.runs.map(|runs| runs.not_taken),
@@ -32,8 +33,10 @@ fn of(function: &Function, profile: &Profile) -> Value {
     json!({
         "function": function.name, "binary": name(function.binary),
         "lower_bound": profile.funnel.is_lower_bound(),
-        "address": format!("{:#x}", function.start), "calls": function.calls,
-        "instructions_executed": function.executed(), "cycles": function.cycles(),
-        "instructions": function.rows.iter().map(row).collect::<Vec<_>>(),
+        "address": address(function.start), "calls": function.calls,
+        "inlined_into": function.inlined.as_ref().map(|into| &into.function),
+        "called_at": function.inlined.as_ref().and_then(|into| into.line.as_ref()),
+        "instructions": function.executed(), "cycles": function.cycles(),
+        "code": function.rows.iter().map(row).collect::<Vec<_>>(),
     })
 }

@@ -1,5 +1,6 @@
 //! `tracewright annotate`: the source and the instructions of a function, with what they did.
 
+mod csv;
 mod cycles;
 mod function;
 mod json;
@@ -15,13 +16,14 @@ use tracewright_profile::coverage::Ran;
 use self::cycles::Cycles;
 use self::function::Function;
 use self::sources::Sources;
-use crate::args::CaptureArgs;
+use crate::args::{CaptureArgs, InlineArgs};
 use crate::clocks;
 use crate::filter::{PartArgs, reasons};
 use crate::funnel::{self, Left};
 use crate::images;
-use crate::output::{Error, Form, Outcome, report, write};
+use crate::output::{Error, Outcome, Output, remark, report};
 use crate::profile::open::{Counted, Decoded};
+use crate::table::TableArgs;
 
 /// Show the source and the instructions of a function, with counts, branch percentages and cycles.
 ///
@@ -33,16 +35,20 @@ Examples:
   tracewright annotate run quick_sort
   tracewright annotate run main --src ~/src/project
   tracewright annotate run main --from-cycle 1000 --to-cycle 2000
-  tracewright annotate run main --json | jq '.[0].instructions[0]'")]
+  tracewright annotate run main --json | jq '.functions[0].code[0]'")]
 pub struct Opts {
     #[command(flatten)]
     capture: CaptureArgs,
 
-    /// The function's name; that of a C++ function may be without parameters.
+    /// The function's name; that of a C++ function may be without parameters. Of a function that is inlined, each place where it is
+    /// inlined is shown. Code without symbols is named as `profile` names it: app+0x1a20.
     function: String,
 
     #[command(flatten)]
     part: PartArgs,
+
+    #[command(flatten)]
+    inline: InlineArgs,
 
     /// Show source files from below this folder, found by the path they were compiled at, or by the end of it (FOLDER/src/main.c,
     /// FOLDER/main.c; repeat for more). Source files in the capture folder are shown without it.
@@ -53,9 +59,8 @@ pub struct Opts {
     #[arg(long)]
     no_source: bool,
 
-    /// A JSON array, an object for each function of that name.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    table: TableArgs,
 }
 
 /// Runs the verb.
@@ -63,12 +68,18 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let folders = sources::folders(&opts.folders)?;
     let Counted { mut profile, program, mut outcome, decoded, outside } =
         Counted::open(&opts.capture, &opts.part)?;
+    let program = opts.inline.of(program);
     let places = opts.part.filter.places(&profile, &[&program])?;
     let programs = [program];
     let (ran, _) = Ran::of_all(&profile, &programs);
     let [program] = &programs;
     let mut functions = function::find(&profile, program, &ran, &opts.function);
-    if functions.iter().all(|function| function.executed() == 0) {
+    if program.shows_inlined() {
+        functions.extend(function::copies(&profile, program, &ran, &opts.function));
+        if functions.is_empty() {
+            return Err(Error::Message(function::unknown(&profile, program, &opts.function)));
+        }
+    } else if functions.iter().all(|function| function.executed() == 0) {
         match function::inlined(&profile, program, &ran, &opts.function, functions.is_empty()) {
             Some(message) => report(&message),
             None if functions.is_empty() => {
@@ -85,19 +96,20 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         outcome = outcome.and(put_cycles(opts, &decoded, &mut functions, &profile)?);
     }
     profile.funnel.in_output = functions.iter().map(Function::executed).sum();
-    let text = match opts.json {
-        true => json::array(&functions, &profile),
+    let text = match opts.table.json {
+        _ if opts.table.is_csv() => csv::rows(&functions, &profile, program),
+        true => json::object(&functions, &profile),
         false => {
             let mut sources = Sources::new(folders, &opts.capture.capture);
             let show = (!opts.no_source).then_some(&mut sources);
             let text = text::all(&functions, &profile, program, show);
             if sources.any_missing() {
-                report("some source files are not shown: name the folder that they are in with --src FOLDER");
+                remark("some source files are not shown: name the folder that they are in with --src FOLDER");
             }
             text
         }
     };
-    write("-".as_ref(), Form::json_if(opts.json), text.as_bytes(), functions.is_empty())?;
+    Output::paged(opts.table.form()).write_whole(text.as_bytes(), functions.is_empty())?;
     let rest = opts.part.filter.left_out("of other functions");
     funnel::report_sums(&profile.funnel, &Left { known: &reasons(outside), rest });
     let outcome = outcome.and(images::report_left_out(program.image()));
@@ -115,7 +127,7 @@ fn put_cycles(
     if !clocks.any() {
         return Ok(clocks::outcome(clocks));
     }
-    let (cycles, errors) = Cycles::gather(decoded, &opts.part)?;
+    let (cycles, outcome) = Cycles::gather(decoded, &opts.part)?;
     functions.iter_mut().for_each(|function| cycles.put(function, profile, decoded.trace.image()));
-    Ok(clocks::outcome(clocks).and(Outcome::from_errors(errors)))
+    Ok(clocks::outcome(clocks).and(outcome))
 }

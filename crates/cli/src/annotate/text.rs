@@ -1,17 +1,17 @@
-//! A function with its counts, for people: 80 columns wide.
+//! A function with its counts, for people.
 
 use std::fmt::Write;
 
 use tracewright_image::SourceLine;
 use tracewright_profile::{Place, Profile, Program, Runs};
 
-use super::function::{Function, Row};
+use super::function::{Function, Into, Row};
 use super::sources::Sources;
 use crate::line::Line;
 use crate::record::grouped;
+use crate::terminal::{END, HEADING, width};
 use tracewright::{disassembly, names};
 
-const WIDTH: usize = 80;
 /// How many targets of an indirect branch are shown.
 const TARGETS: usize = 5;
 
@@ -50,21 +50,32 @@ pub fn all(
 
 fn head(text: &mut String, function: &Function, profile: &Profile) {
     let binary = profile.binaries.get(function.binary as usize).map_or("?", |binary| binary.name.as_str());
-    let title = format!("{} in {} at {:#x}", function.name, names::file_name(binary), function.start);
-    let _ = writeln!(text, "{}", names::cut(&title, WIDTH));
+    let binary = names::file_name(binary);
+    let title = match &function.inlined {
+        None => format!("{} in {binary} at {:#x}", function.name, function.start),
+        Some(Into { function: around, line }) => {
+            let at = line.as_ref().map_or(String::new(), |line| format!(" at {line}"));
+            format!("{} in {binary}, inlined into {around}{at}", function.name)
+        }
+    };
+    let _ = writeln!(text, "{HEADING}{}{END}", names::cut(&title, width()));
     let mut about = vec![
         format!("{} call{}", grouped(function.calls), if function.calls == 1 { "" } else { "s" }),
         format!("{} instructions ran", grouped(function.executed())),
     ];
     // `coverage` counts those for the functions they are of.
-    if let inlined @ 1.. = function.inlined() {
+    if let inlined @ 1.. = function.inlined_rows() {
         about.push(format!("{inlined} of its {} instructions are inlined", function.rows.len()));
     }
     about.extend(function.cycles().map(|cycles| format!("{} cycles", grouped(cycles))));
     let _ = writeln!(text, "{}\n", about.join(", "));
     let _ = match function.cycles() {
-        Some(_) => writeln!(text, "{:>14}{:>14}{:>8}{:>7}  instruction", "count", "cycles", "each", "taken"),
-        None => writeln!(text, "{:>14}{:>7}  instruction", "count", "taken"),
+        Some(_) => writeln!(
+            text,
+            "{HEADING}{:>14}{:>14}{:>8}{:>7}  instruction{END}",
+            "count", "cycles", "each", "taken"
+        ),
+        None => writeln!(text, "{HEADING}{:>14}{:>7}  instruction{END}", "count", "taken"),
     };
 }
 
@@ -75,12 +86,12 @@ fn line(text: &mut String, source: SourceLine<'_>, file: &mut String, row: &Row,
         None => names::file_name(source.file).to_owned(),
     };
     if *file != now {
-        let _ = writeln!(text, "{}", names::cut(&now, WIDTH));
+        let _ = writeln!(text, "{}", names::head(&now, width()));
         *file = now;
     }
     let words = sources.line(source.file, source.line).unwrap_or("(source not found: --src)");
     let shown = words.replace('\t', "    ");
-    let _ = writeln!(text, "{}", names::cut(&format!("{:>6}: {shown}", source.line), WIDTH));
+    let _ = writeln!(text, "{}", names::head(&format!("{:>6}: {shown}", source.line), width()));
 }
 
 fn instruction(text: &mut String, function: &Function, row: &Row, program: &Program, has_cycles: bool) {
@@ -106,7 +117,7 @@ fn instruction(text: &mut String, function: &Function, row: &Row, program: &Prog
             _ => write!(line, " <+{:#x}>", address.wrapping_sub(function.start)),
         };
     }
-    let _ = writeln!(text, "{}", names::cut(&line, WIDTH));
+    let _ = writeln!(text, "{}", names::head(&line, width()));
 }
 
 /// How often a branch was taken: never rounded to always or never if it is not.
@@ -130,7 +141,7 @@ fn targets(text: &mut String, row: &Row, program: &Program, has_cycles: bool) {
         };
         let share = format!("{:.1}%", 100.0 * count as f64 / all.max(1) as f64);
         let line = format!("{:indent$}{share:>6} to {name}", "");
-        let _ = writeln!(text, "{}", names::cut(&line, WIDTH));
+        let _ = writeln!(text, "{}", names::head(&line, width()));
     }
     if let left @ 1.. = row.targets.len().saturating_sub(TARGETS) {
         let _ = writeln!(text, "{:indent$}{:>6} to {left} more", "", "");

@@ -6,6 +6,7 @@ use tracewright_profile::coverage::{Branch, Coverage, Function, Part};
 
 use super::Totals;
 use crate::funnel;
+use crate::json::{address, line};
 
 /// One object.
 pub fn object(coverage: &Coverage, profile: &Profile) -> String {
@@ -13,14 +14,14 @@ pub fn object(coverage: &Coverage, profile: &Profile) -> String {
     let branch = |branch: &Branch| {
         json!({
             "line": branch.line, "binary": binary(branch.place.binary),
-            "address": format!("{:#x}", branch.place.address),
+            "address": address(branch.place.address),
             "taken": branch.taken, "not_taken": branch.not_taken,
         })
     };
     let function = |function: &Function| {
         json!({
-            "name": function.name, "line": function.line, "calls": function.calls, "ran": function.ran(),
-            "address": function.start.map(|start| format!("{:#x}", start.address)),
+            "function": function.name, "line": function.line, "calls": function.calls, "has_run": function.ran(),
+            "address": function.start.map(|start| address(start.address)),
             "lines": part(&function.lines), "branches": part(&function.branches),
             "instructions": part(&function.instructions),
         })
@@ -28,7 +29,7 @@ pub fn object(coverage: &Coverage, profile: &Profile) -> String {
     let files = (0..).zip(&coverage.files).map(|(number, file)| {
         let mut object = totals(&Totals::of(coverage, number));
         object["file"] = file.name.as_str().into();
-        object["source"] = file.is_source.into();
+        object["has_lines"] = file.is_source.into();
         let functions = coverage.functions_of(number).iter().map(function);
         object["functions_list"] = functions.collect();
         let lines = file.lines.iter().map(|(line, count)| json!({ "line": line, "count": count }));
@@ -39,13 +40,13 @@ pub fn object(coverage: &Coverage, profile: &Profile) -> String {
     let object = json!({
         "files": files.collect::<Vec<_>>(),
         "all": totals(&Totals::of_all(coverage)),
-        "sources": totals(&Totals::of_sources(coverage)),
+        "source_files": totals(&Totals::of_sources(coverage)),
         "instructions_executed": coverage.executed,
         "instructions_executed_outside": coverage.outside,
         "binaries_without_functions": coverage.without_functions,
         "funnel": funnel::object(&profile.funnel),
     });
-    format!("{object}\n")
+    line("coverage", object)
 }
 
 fn totals(totals: &Totals) -> Value {

@@ -8,9 +8,8 @@ use tracewright_profile::Program;
 use tracewright_profile::coverage::{Branch, Coverage, File, Function};
 
 use crate::record::grouped;
+use crate::terminal::{END, HEADING, width};
 use tracewright::names;
-
-const WIDTH: usize = 80;
 
 /// All files of which something never ran.
 pub fn all(coverage: &Coverage, programs: &[Program]) -> String {
@@ -23,7 +22,7 @@ pub fn all(coverage: &Coverage, programs: &[Program]) -> String {
             false => binary(&mut of, functions),
         }
         if !of.is_empty() {
-            let _ = write!(text, "{}\n{of}", Printable(&file.name));
+            let _ = write!(text, "{HEADING}{}{END}\n{of}", Printable(&file.name));
         }
     }
     if text.is_empty() && !coverage.functions.is_empty() {
@@ -96,7 +95,7 @@ fn branch(coverage: &Coverage, branch: &Branch, programs: &[Program]) -> String 
     let (line, address) = (branch.line, branch.place.address);
     let rest = format!(": {words} ({address:#x})");
     let name = function.or_else(symbol).unwrap_or("?");
-    let room = (WIDTH - 13).saturating_sub(rest.len() + 14).max(10);
+    let room = (width() - 13).saturating_sub(rest.len() + 14).max(10);
     format!("{line:>5} in {}{rest}", names::cut(name, room))
 }
 
@@ -111,7 +110,7 @@ fn words(text: &mut String, title: &str, words: impl Iterator<Item = String>) {
     let mut words = words.peekable();
     while let Some(word) = words.next() {
         let comma = if words.peek().is_some() { "," } else { "" };
-        if line.len() + word.len() + 2 > WIDTH && !empty {
+        if line.len() + word.len() + 2 > width() && !empty {
             let _ = writeln!(text, "{line}");
             line = " ".repeat(12);
         }

@@ -7,7 +7,7 @@ mod text;
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use tracewright::profile::Outside;
 use tracewright_profile::coverage::{Coverage, Part, Wanted};
 use tracewright_profile::{Profile, Program, export};
@@ -16,7 +16,7 @@ use crate::args::CaptureArgs;
 use crate::filter::{PartArgs, reasons};
 use crate::funnel::{self, Left};
 use crate::images;
-use crate::output::{Error, Form, Outcome, Output, report, write};
+use crate::output::{Error, ForceArgs, Form, Outcome, Output, report};
 use crate::profile::open::Counted;
 
 /// Show how much of the programs ran: instructions, branches both ways, source lines, functions.
@@ -26,13 +26,15 @@ use crate::profile::open::Counted;
 /// Functions are those of the source: --function takes the code of a function wherever it is inlined, and not what is inlined into it.
 #[derive(Args)]
 #[command(after_help = "\
-Exit status: as of all verbs; 3 if less ran than a minimum asks for.
+Exit status: as in all verbs; 3 if less ran than a minimum asks for.
 Examples:
   tracewright coverage run
   tracewright coverage run --missing --file sort.c
   tracewright coverage run --function main --from-cycle 1000
-  tracewright coverage run1 run2 run3 --lcov all.info --min-lines 80
-  genhtml --branch-coverage all.info -o html")]
+  tracewright coverage run --format csv > run.csv
+  tracewright coverage run1 run2 run3 --format lcov -o all.info --min-lines 80
+  genhtml --branch-coverage all.info -o html
+  tracewright coverage run --format cobertura -o coverage.xml")]
 pub struct Opts {
     #[command(flatten)]
     capture: CaptureArgs,
@@ -49,24 +51,29 @@ pub struct Opts {
     part: PartArgs,
 
     /// List the lines, branches and functions that never ran.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "format")]
     missing: bool,
 
-    /// How many functions of a file are listed.
+    /// How many rows a table has.
+    ///
+    /// They are functions, of each file.
     #[arg(long, value_name = "N", default_value_t = 20)]
     top: usize,
 
-    /// One JSON object, with all rows.
+    /// What is written.
+    #[arg(long, value_enum, default_value_t, conflicts_with = "json")]
+    format: CoverageFormat,
+
+    /// Write JSON, for programs; the book lists its fields.
     #[arg(long)]
     json: bool,
 
-    /// Comma-separated values: a row for each function.
-    #[arg(long, conflicts_with_all = ["json", "missing"])]
-    csv: bool,
+    /// Where the result is written: a file (- is standard output), or the folder of a capture, which is made.
+    #[arg(short, long, value_name = "PATH", default_value = "-", hide_default_value = true)]
+    output: PathBuf,
 
-    /// Write lcov's text, too; - is standard output, and nothing else is written there.
-    #[arg(long, value_name = "FILE")]
-    lcov: Option<PathBuf>,
+    #[command(flatten)]
+    force: ForceArgs,
 
     /// Fail if less of the source lines ran.
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
@@ -81,40 +88,78 @@ pub struct Opts {
     min_functions: Option<f64>,
 }
 
+/// What is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum CoverageFormat {
+    /// A table for people.
+    #[default]
+    Table,
+    /// Comma-separated values, all rows, for spreadsheets and scripts.
+    Csv,
+    /// The text of lcov: genhtml, and most other tools.
+    Lcov,
+    /// Cobertura's XML, for CI servers.
+    Cobertura,
+    /// LLVM's coverage export as JSON, as llvm-cov export writes it.
+    LlvmJson,
+}
+
 impl Opts {
+    /// Returns what the output is.
+    fn form(&self) -> Form {
+        match self.format {
+            _ if self.json => Form::Json,
+            CoverageFormat::Table => Form::Table,
+            CoverageFormat::Csv | CoverageFormat::Lcov => Form::Text,
+            CoverageFormat::Cobertura => Form::Xml,
+            CoverageFormat::LlvmJson => Form::Json,
+        }
+    }
+
+    /// Whether the output has source files only.
+    fn is_of_sources(&self) -> bool {
+        use CoverageFormat::{Cobertura, Lcov, LlvmJson};
+        !self.json && matches!(self.format, Lcov | Cobertura | LlvmJson)
+    }
+
     /// Whether only a part of the programs is asked for.
     fn is_part(&self) -> bool {
         !self.files.is_empty() || self.part.filter.any_places()
     }
 }
 
+/// No more binaries without symbols are named one by one.
+const MOST_NAMED: usize = 3;
+
 /// The status if less ran than asked for.
 const TOO_LITTLE: u8 = 3;
 
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
-    let lcov = opts.lcov.as_ref().map(|path| Output::open_whole(path, Form::Text)).transpose()?;
+    let output = Output::open_whole(&opts.output, opts.form(), opts.force)?;
     let (mut profile, programs, mut outcome, outside) = gather(opts)?;
     let places = opts.part.filter.places_of_any_function(&profile, &programs.iter().collect::<Vec<_>>())?;
     let wanted = Wanted { files: opts.files.clone(), places, functions: opts.part.filter.functions.clone() };
     let coverage = Coverage::new(&profile, &programs, &wanted);
     profile.funnel.in_output = coverage.executed;
-    if coverage.functions.is_empty() || coverage.executed == 0 {
+    let is_left_out = !coverage.without_functions.is_empty();
+    if coverage.functions.is_empty() || coverage.executed == 0 || is_left_out {
         outcome = outcome.and(Outcome::HadErrors);
     }
-    if let Some(lcov) = lcov {
-        let text = export::lcov::write(&coverage);
-        lcov.write_whole(text.as_bytes(), text.is_empty())?;
+    if opts.is_of_sources() && !coverage.files.iter().any(|file| file.is_source) {
+        report("no source line of what ran is known: was it compiled with debug information (-g)?");
+        outcome = outcome.and(Outcome::HadErrors);
     }
-    if opts.lcov.as_ref().is_none_or(|path| path.as_os_str() != "-") {
-        let text = match (opts.json, opts.missing) {
-            _ if opts.csv => csv::functions(&coverage, &profile),
-            (true, _) => json::object(&coverage, &profile),
-            (false, true) => missing::all(&coverage, &programs),
-            (false, false) => text::all(opts, &coverage),
-        };
-        write("-".as_ref(), Form::json_if(opts.json && !opts.csv), text.as_bytes(), false)?;
-    }
+    let text = match opts.format {
+        _ if opts.json => json::object(&coverage, &profile),
+        CoverageFormat::Csv => csv::functions(&coverage, &profile),
+        CoverageFormat::Lcov => export::lcov::write(&coverage),
+        CoverageFormat::Cobertura => export::cobertura::write(&coverage),
+        CoverageFormat::LlvmJson => export::llvm_coverage::write(&coverage),
+        CoverageFormat::Table if opts.missing => missing::all(&coverage, &programs),
+        CoverageFormat::Table => text::all(opts, &coverage),
+    };
+    output.write_whole(text.as_bytes(), text.is_empty())?;
     report_outside(opts, &coverage);
     let rest = match opts.is_part() {
         true => "not asked for (--file, --function, --range, --binary)",
@@ -147,8 +192,11 @@ fn gather(opts: &Opts) -> Result<(Profile, Vec<Program>, Outcome, Outside), Erro
 
 /// Says what is not in the output, and why.
 fn report_outside(opts: &Opts, coverage: &Coverage) {
-    for name in &coverage.without_functions {
+    for name in coverage.without_functions.iter().take(MOST_NAMED) {
         report(&format!("{name}: no symbols tell its functions (a copy with symbols: --image)"));
+    }
+    if let Some(more @ 1..) = coverage.without_functions.len().checked_sub(MOST_NAMED) {
+        report(&format!("{more} more binaries have no symbols either"));
     }
     if coverage.functions.is_empty() {
         report(match opts.is_part() {

@@ -1,4 +1,4 @@
-//! How much ran, for people: 80 columns wide.
+//! How much ran, for people.
 
 use std::cmp::Reverse;
 use std::fmt::Write;
@@ -6,9 +6,9 @@ use std::fmt::Write;
 use tracewright_profile::coverage::{Coverage, Function, Part};
 
 use super::{Opts, Totals};
+use crate::terminal::{END, HEADING, width};
 use tracewright::names;
 
-const WIDTH: usize = 80;
 /// Columns of the numbers before a name, with the blanks after them.
 const NUMBERS: usize = 52;
 
@@ -17,12 +17,12 @@ pub fn all(opts: &Opts, coverage: &Coverage) -> String {
     let mut text = String::new();
     let _ = writeln!(
         text,
-        "{:>6}{:>7}{:>7}{:>8}{:>7}{:>9}{:>6}",
+        "{HEADING}{:>6}{:>7}{:>7}{:>8}{:>7}{:>9}{:>6}{END}",
         "lines", "of", "branch", "of", "instr", "of", "funct"
     );
     for (number, file) in (0..).zip(&coverage.files) {
         let kind = if file.is_source { "" } else { " (no source)" };
-        let room = WIDTH - NUMBERS - kind.len();
+        let room = width() - NUMBERS - kind.len();
         let name = names::cut(names::file_name(&file.name), room) + kind;
         row(&mut text, &Totals::of(coverage, number), &name);
         functions(&mut text, opts, coverage.functions_of(number));
@@ -55,7 +55,7 @@ fn functions(text: &mut String, opts: &Opts, functions: &[Function]) {
     for function in ran.iter().take(opts.top) {
         let Function { lines, branches, instructions, .. } = **function;
         let totals = Totals { lines, branches, instructions, functions: Part::default() };
-        row(text, &totals, &format!("  {}", names::cut(&function.name, WIDTH - NUMBERS - 2)));
+        row(text, &totals, &format!("  {}", names::cut(&function.name, width() - NUMBERS - 2)));
     }
     let mut more = |count: usize, what: &str| {
         if count > 0 {

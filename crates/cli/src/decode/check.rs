@@ -2,23 +2,22 @@
 
 use std::path::Path;
 
-use tracewright::check::{Checker, thread_of};
+use tracewright::check::{Checked, Checker, Told, thread_of};
 use tracewright_capture::StopFlag;
 use tracewright_capture::log::Log;
 use tracewright_input::Source;
 
-use super::{BufferDecode, Opts, summary};
-use crate::output::{Error, Form, report, write};
+use super::{BufferDecode, Opts, Shown, summary};
+use crate::output::{Error, Form, Outcome, report, write};
 use crate::retirement;
 
-/// Compares the sources of a buffer with a log. Returns how many things were wrong: none if they are equal. Adds the threads of the
-/// log that were compared to `checked`.
+/// Compares the sources of a buffer with a log. Adds the threads of the log that were compared to `checked`.
 pub(super) fn check(
     decode: &BufferDecode<'_>,
     opts: &Opts,
     path: &Path,
     checked: &mut Vec<u32>,
-) -> Result<u64, Error> {
+) -> Result<Shown, Error> {
     let failed = |why: &str| Error::Message(format!("{}: {why}", decode.buffer.name));
     let sources: Vec<_> = decode.sources().collect();
     if sources.is_empty() {
@@ -30,7 +29,7 @@ pub(super) fn check(
         };
         return check_source(decode, opts, (source, None), path);
     }
-    let mut errors = 0;
+    let mut all = Shown::default();
     for source in sources {
         let Some(thread) = thread_of(source) else {
             let message = format!("{}: not a thread of the log: its name is not threadN", source.name);
@@ -38,10 +37,10 @@ pub(super) fn check(
         };
         let one = decode.trace.clone().only_source(source.number().unwrap_or(0));
         let decode = BufferDecode { trace: &one, ..*decode };
-        errors += check_source(&decode, opts, (source, Some(thread)), path)?;
+        all.add(check_source(&decode, opts, (source, Some(thread)), path)?);
         checked.push(thread);
     }
-    Ok(errors)
+    Ok(all)
 }
 
 /// Compares the one source that is wanted, with a thread of the log if that tells them apart.
@@ -50,18 +49,51 @@ fn check_source(
     opts: &Opts,
     (source, thread): (&Source, Option<u32>),
     path: &Path,
-) -> Result<u64, Error> {
+) -> Result<Shown, Error> {
+    let (checked, decoded) = compare(decode, opts, (source, thread), path)?;
+    if checked.lacks_code()
+        && let Some((trace, code)) = decode.trace.with_code_of_log(path, thread, source)?
+    {
+        let decode = BufferDecode { trace: &trace, ..*decode };
+        let (checked, decoded) = compare(&decode, opts, (source, thread), path)?;
+        return show(&decode, opts, thread, path, (checked.with_code(code), decoded));
+    }
+    show(decode, opts, thread, path, (checked, decoded))
+}
+
+/// A comparison, and what was decoded for it.
+type Compared = (Checked, tracewright::Outcome<Vec<Told>>);
+
+fn compare(
+    decode: &BufferDecode<'_>,
+    opts: &Opts,
+    (source, thread): (&Source, Option<u32>),
+    path: &Path,
+) -> Result<Compared, Error> {
     let mut checker = Checker::of_log(path, thread, source, decode.trace.image())?;
+    if opts.pass_waits {
+        checker = checker.pass_waits();
+    }
     let decoded = decode.decode(&checker.records(), true, |records, range| checker.take(&records[range]))?;
-    let errors = match decoded.is_stopped {
-        true => 0,
-        // What the trace leaves open is compared, too.
-        false => decode.report(&decoded) - decoded.tally.unknown_paths,
-    };
-    let checked = checker.finish(opts.check_prefix);
+    Ok((checker.finish(opts.check_prefix), decoded))
+}
+
+/// Writes the result of a comparison.
+fn show(
+    decode: &BufferDecode<'_>,
+    opts: &Opts,
+    thread: Option<u32>,
+    path: &Path,
+    (checked, mut decoded): Compared,
+) -> Result<Shown, Error> {
+    if !decoded.is_stopped {
+        decode.report(&decoded);
+    }
+    // What the trace leaves open is compared, too.
+    (decoded.tally.unknown_paths, decoded.tally.data_lost) = (0, 0);
     let name = thread.map(retirement::source_name);
     let text = match (opts.json, &name) {
-        (true, name) => checked.json(name.as_deref()),
+        (true, name) => crate::json::line("decode", checked.json(name.as_deref())),
         (false, Some(name)) => format!("{name}: {}", checked.text()),
         (false, None) => checked.text(),
     };
@@ -72,15 +104,24 @@ fn check_source(
     if let Some(error) = &checked.log_error {
         report(&format!("{}: {error}", path.display()));
     }
-    Ok(errors.max(u64::from(!checked.is_equal())))
+    // Where they part, decoding stops at once or a little later.
+    let outcome = match checked.is_equal() {
+        true => Outcome::of(&decoded),
+        false => Outcome::HadErrors,
+    };
+    Ok(Shown { tally: decoded.tally, sources: decoded.sources, outcome })
 }
 
-/// Says which threads of a log no source was compared with; how many they are.
-pub(super) fn unchecked(path: &Path, checked: &[u32]) -> Result<u64, Error> {
+/// Says which threads of a log no source was compared with.
+pub(super) fn unchecked(path: &Path, checked: &[u32]) -> Result<Outcome, Error> {
+    // Other logs have no threads, and one in a pipe was read to its end.
+    if !retirement::is_log(path) {
+        return Ok(Outcome::Good);
+    }
     let threads = Log::open(path, &StopFlag::default())?.threads().unwrap_or_default();
     let missing: Vec<_> = threads.into_iter().filter(|thread| !checked.contains(thread)).collect();
     for thread in &missing {
         report(&format!("{}: thread {thread} is not in the capture", path.display()));
     }
-    Ok(missing.len() as u64)
+    Ok(Outcome::from_errors(missing.len() as u64))
 }

@@ -1,6 +1,6 @@
 use std::fmt::Write as _;
 
-use tracewright_core::{Block, Element, Ended, Exception, Stamp, Transaction};
+use tracewright_core::{Block, Element, Ended, Exception, Transaction};
 use tracewright_flow::Instructions;
 
 use tracewright::{disassembly, words};
@@ -8,7 +8,7 @@ use tracewright_engine::At;
 
 use super::bodies::Bodies;
 use super::cycles;
-use super::listing::Lines;
+use super::listing::{Lines, When};
 use super::text::Detail;
 use crate::line::Line;
 
@@ -17,11 +17,13 @@ pub struct Json {
     /// The buffer's name, quoted.
     pub buffer: String,
     pub detail: Detail,
+    /// Whether each object has a timestamp.
+    pub times: bool,
     pub bodies: Bodies,
 }
 
 impl Lines for Json {
-    fn lines(&self, line: &mut Line, at: &At<'_>, element: &Element, stamps: Option<&[Stamp]>) {
+    fn lines(&self, line: &mut Line, at: &At<'_>, element: &Element, when: When<'_>) {
         match (element, self.detail) {
             (element, detail) if !detail.shows(element) => {}
             (Element::Block(block), detail) => {
@@ -33,9 +35,9 @@ impl Lines for Json {
                     }
                 };
                 self.bodies.with(block, at.space, make, |text| {
-                    let mut stamps = stamps.unwrap_or_default().iter();
+                    let mut stamps = when.stamps.unwrap_or_default().iter();
                     for body in text.split_inclusive(|&byte| byte == b'\n') {
-                        self.head(line, at);
+                        self.head(line, at, when.time);
                         if let Some(stamp) = stamps.next() {
                             cycles::json(line, *stamp);
                         }
@@ -44,7 +46,7 @@ impl Lines for Json {
                 });
             }
             _ => {
-                self.head(line, at);
+                self.head(line, at, when.time);
                 let _ = fields(line, at, element);
                 line.text("}\n");
             }
@@ -53,9 +55,19 @@ impl Lines for Json {
 }
 
 impl Json {
-    fn head(&self, line: &mut Line, at: &At<'_>) {
+    fn head(&self, line: &mut Line, at: &At<'_>, time: Option<u64>) {
         line.text(r#"{"buffer":"#).text(&self.buffer).text(r#","offset":"#).decimal(at.place.offset);
         line.text(r#","id":"#).decimal(at.source.id.into());
+        if !self.times {
+            return;
+        }
+        match time {
+            Some(time) => line.text(r#","time":""#).hex(time, 0).text("\""),
+            None => line.text(r#","time":null"#),
+        };
+        if let (Some(time), Some(of)) = (time, at.source.of.time) {
+            line.text(r#","time_nanoseconds":"#).decimal(of.nanoseconds(time));
+        }
     }
 }
 
@@ -63,7 +75,7 @@ impl Json {
 fn instructions(line: &mut Line, at: &At<'_>, block: &Block) {
     for instruction in Instructions::new(at.image, at.space, block) {
         let pc = instruction.address;
-        let _ = write!(line, r#","kind":"instruction","pc":"{pc:#x}","isa":"{}","bytes":""#, block.isa);
+        let _ = write!(line, r#","kind":"instruction","address":"{pc:#x}","isa":"{}","hex":""#, block.isa);
         for &byte in &instruction.bytes[..instruction.len.into()] {
             line.hex_byte(byte);
         }
@@ -72,11 +84,14 @@ fn instructions(line: &mut Line, at: &At<'_>, block: &Block) {
         disassembly::write(line, block.isa, &instruction);
         line.text("\"");
         symbol(line, at, pc);
-        line.text(r#","source":"#);
+        line.text(r#","file":"#);
         match at.image.symbols().source(pc, at.space) {
-            Some(source) => quoted(line, &format!("{}:{}", source.file, source.line)),
+            Some(source) => {
+                quoted(line, source.file);
+                line.text(r#","line":"#).decimal(source.line.into());
+            }
             None => {
-                line.text("null");
+                line.text(r#"null,"line":null"#);
             }
         }
         if pc == block.last() && block.class.is_branch() && block.ended != Ended::Cut {
@@ -92,11 +107,11 @@ fn quoted(line: &mut Line, text: &str) {
 }
 
 fn symbol(line: &mut Line, at: &At<'_>, address: u64) {
-    line.text(r#","symbol":"#);
+    line.text(r#","function":"#);
     match at.image.symbols().symbol(address, at.space) {
         Some(symbol) => {
             quoted(line, symbol.name);
-            let _ = write!(line, r#","symbol_offset":{}"#, address.wrapping_sub(symbol.start));
+            let _ = write!(line, r#","function_offset":{}"#, address.wrapping_sub(symbol.start));
         }
         None => {
             line.text("null");
@@ -105,7 +120,7 @@ fn symbol(line: &mut Line, at: &At<'_>, address: u64) {
 }
 
 /// The element's own fields, each with a comma before it.
-fn fields(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
+pub fn fields(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
     let number = |line: &mut Line, name: &str, value: Option<u32>| {
         value.map_or(Ok(()), |value| write!(line, r#","{name}":{value}"#))
     };
@@ -114,7 +129,7 @@ fn fields(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
             let Block { start, end, count, isa, .. } = block;
             write!(
                 line,
-                r#","kind":"block","start":"{start:#x}","end":"{end:#x}","count":{count},"isa":"{isa}""#
+                r#","kind":"block","address":"{start:#x}","end":"{end:#x}","instructions":{count},"isa":"{isa}""#
             )?;
             write!(line, r#","ended":"{}","conditional":{}"#, words::ended(block), block.class.conditional)?;
             symbol(line, at, *start);
@@ -123,10 +138,10 @@ fn fields(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
         Element::UnknownPath { start, next, count, .. } => {
             line.text(r#","kind":"unknown path""#);
             if let Some(start) = start {
-                write!(line, r#","start":"{start:#x}""#)?;
+                write!(line, r#","address":"{start:#x}""#)?;
             }
             write!(line, r#","next":"{next:#x}""#)?;
-            number(line, "count", *count)
+            number(line, "instructions", *count)
         }
         Element::Target { address, isa, branch } => {
             write!(line, r#","kind":"target","address":"{address:#x}","isa":"{isa}","branch":{branch}"#)
@@ -176,7 +191,10 @@ fn fields(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
             line.text(r#","kind":"cycles""#);
             number(line, "cycles", *cycles)
         }
-        Element::Event(events) => write!(line, r#","kind":"event","events":{events}"#),
+        Element::Event(events) => {
+            line.text(r#","kind":"event","events":"#).bit_numbers(*events);
+            Ok(())
+        }
         Element::Instrumentation { level, value } => {
             write!(line, r#","kind":"instrumentation","el":{level},"value":"{value:#x}""#)
         }
@@ -190,7 +208,7 @@ fn fields(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
             write!(line, r#","kind":"transaction","state":"{state}""#)
         }
         Element::Data { access, by } => {
-            write!(line, r#","kind":"data","access":"{}","size":{}"#, access.kind.name(), access.size)?;
+            write!(line, r#","kind":"data","access":"{}","bytes":{}"#, access.kind.name(), access.size)?;
             let value = if access.after { "value_after" } else { "value" };
             for (name, value) in
                 [("address", access.address), (value, access.value), ("operand", access.operand), ("by", *by)]
@@ -207,7 +225,7 @@ fn fields(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
         }
         Element::Mismatch(mismatch) => {
             let (address, what) = words::mismatch(mismatch);
-            write!(line, r#","kind":"mismatch","address":"{address:#x}","what":"{what}""#)
+            write!(line, r#","kind":"mismatch","address":"{address:#x}","reason":"{what}""#)
         }
         Element::Gap { reason, from, to } => {
             write!(line, r#","kind":"gap","from":{from},"to":{to},"reason":"{}""#, words::gap(*reason))

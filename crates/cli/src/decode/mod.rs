@@ -1,39 +1,47 @@
 //! `tracewright decode`: every instruction that ran.
 
 mod bodies;
+mod by_time;
+mod calls;
 mod check;
 mod cycles;
 mod json;
 pub mod listing;
 mod opencsd;
 mod rows;
+pub mod sources;
 mod summary;
 pub mod text;
 
+use std::fmt::Write as _;
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use tracewright::{Clocks, Trace};
+use tracewright::{Clocks, Diagnostic, ExcerptOptions, Listed, Trace};
 use tracewright_core::Element;
-use tracewright_engine::{At, Blocks, Consumer, Decoded, Engine, Limit, Options, Problem, Tally};
+use tracewright_core::text::Printable;
+use tracewright_engine::{At, Blocks, Consumer, Engine, Limit, Options, Place, Problem, SourceTally, Tally};
+use tracewright_image::Moment;
 use tracewright_input::{Buffer, Protocol, Source};
 
 use self::bodies::Bodies;
+use self::calls::Calls;
 use self::json::Json;
-use self::listing::Listing;
+use self::listing::{Lines, Listing, When};
 use self::opencsd::OpenCsd;
 use self::rows::{EventName, Rows};
 use self::text::{Detail, Text};
-use crate::args::{CaptureArgs, LimitArgs, ProgramArgs, SelectArgs};
-use crate::clocks;
+use crate::args::{CaptureArgs, ProgramArgs, SelectArgs, offset};
+use crate::clocks::{self, report_ends};
 use crate::etrace::is_etrace;
+use crate::filter::FilterArgs;
 use crate::images;
 use crate::line::Line;
-use crate::output::{Error, Form, Outcome, Output, report, report_problem};
-use crate::packets::report_unread;
+use crate::output::{Error, Form, Outcome, Output, remark, report, report_missing_code, report_problem};
 use crate::progress;
+use crate::terminal::heading;
 
 /// Show every instruction that ran.
 ///
@@ -45,7 +53,13 @@ use crate::progress;
   tracewright decode juno/
   tracewright decode juno/ --image vmlinux --image app@0xaaaac0000000 | less
   tracewright decode juno/ --instructions --id 0x10 --from 0x8000 --to 0x9000
-  tracewright decode juno/ --instructions --json | jq -r .symbol | uniq -c
+  tracewright decode perf.data --pid 1234 --function main --instructions
+  tracewright decode juno/ --last 40 --instructions
+  tracewright decode juno/ --around 0x8123 --count 40
+  tracewright decode juno/ --calls | tail
+  tracewright decode perf.data --by-time
+  tracewright decode run/ --from-cycle 1000 --to-cycle 2000
+  tracewright decode juno/ --instructions --json | jq -r .function | uniq -c
   tracewright decode juno/ --elements --style opencsd
   tracewright decode run/ --instructions | less
   tracewright decode run/ --check run.log
@@ -94,6 +108,39 @@ Gap and Cyc; nothing if cycles are not counted (TRCCONFIGR.CCI)."
     )]
     no_image: bool,
 
+    /// Only the last N instructions of each source, and what is between them: what ran before the end. The rest is not even decoded, where the
+    /// protocol allows (ETMv4 and ETE, without cycles).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_LISTED), conflicts_with_all = ["around", "summary", "no_image", "style", "check"])]
+    last: Option<u32>,
+
+    /// Only instructions of each source around the packet at this offset of the trace file: --count of them before what it tells, and as
+    /// many from there on.
+    #[arg(long, value_name = "OFFSET", value_parser = offset, conflicts_with_all = ["summary", "no_image", "style", "check"])]
+    around: Option<u64>,
+
+    /// With --around: how many instructions before and after.
+    #[arg(long, value_name = "N", default_value_t = 20, requires = "around", value_parser = clap::value_parser!(u32).range(1..=MOST_LISTED))]
+    count: u32,
+
+    /// Follow calls and returns.
+    ///
+    /// Functions entered and left, with exceptions, and at the end of the trace the call stack of each source (a backtrace). Calls are
+    /// followed as in profile --calls; a function that ran when the trace began, or after a gap, was not seen entered.
+    #[arg(long, group = "detail", conflicts_with_all = ["summary", "no_image", "style", "check", "last", "around", "timestamps"])]
+    calls: bool,
+
+    /// A column with the last timestamp before each line, where the trace has any: in seconds of the recorder's clock where the capture
+    /// tells how, otherwise as it is.
+    #[arg(long, conflicts_with_all = ["summary", "no_image", "style", "check"])]
+    timestamps: bool,
+
+    /// Cores interleaved: the lines of all sources of all buffers, in the order of their timestamps, which are a column as with --timestamps.
+    ///
+    /// A line is as late as the last timestamp of its source at or before it, or as the first one if none came before. The lines of a source stay in
+    /// their order, and a source without timestamps comes last. Instructions have no cycles.
+    #[arg(long, conflicts_with_all = ["last", "around", "calls", "style", "check", "summary", "no_image"])]
+    by_time: bool,
+
     /// With --no-image: what to call an event, as 0=L1D_CACHE_REFILL (repeat for more).
     #[arg(long = "event", value_name = "N=NAME", requires = "no_image")]
     events: Vec<EventName>,
@@ -101,26 +148,27 @@ Gap and Cyc; nothing if cycles are not counted (TRCCONFIGR.CCI)."
     /// Compare with what a log says ran (one of tracewright, Spike, CVA6 or QEMU, or retirements as CSV), and say where they
     /// part. Exit status 0 only if they are equal, also in length. With a log of tracewright's plugin for QEMU, source threadN is compared
     /// with thread N, and that for all of them.
-    #[arg(long, value_name = "LOG", conflicts_with_all = ["detail", "style", "no_image", "from", "to", "max_instructions"])]
+    #[arg(long, value_name = "LOG", conflicts_with_all = ["detail", "style", "no_image", "from", "to", "max_instructions",
+        "functions", "ranges", "binaries", "from_cycle", "to_cycle", "from_time", "to_time", "pids", "tids"])]
     check: Option<PathBuf>,
 
     /// With --check: one of the two may end before the other.
     #[arg(long, requires = "check")]
     check_prefix: bool,
 
-    /// Only what packets from this offset of the trace file on tell.
-    #[arg(long, value_name = "OFFSET", value_parser = offset, default_value = "0", hide_default_value = true)]
-    from: u64,
+    /// With --check: pass over loops that only wait for memory to change (a host's answer, as in Spike's logs), where trace and log differ
+    /// in how often they turn. How often and where is told.
+    #[arg(long, requires = "check")]
+    pass_waits: bool,
 
-    /// Only what packets before this offset of the trace file tell.
-    #[arg(long, value_name = "OFFSET", value_parser = offset)]
-    to: Option<u64>,
+    #[command(flatten)]
+    filter: FilterArgs,
 
-    /// One JSON object per line.
+    /// Write JSON, for programs; the book lists its fields.
     #[arg(long, conflicts_with = "style")]
     json: bool,
 
-    /// How elements are worded; tracewright's own way if not given.
+    /// How packets and elements are worded.
     #[arg(long, value_enum)]
     style: Option<Style>,
 
@@ -129,13 +177,23 @@ Gap and Cyc; nothing if cycles are not counted (TRCCONFIGR.CCI)."
     #[arg(long, requires = "style")]
     src_addr_n: bool,
 
-    #[command(flatten)]
-    limits: LimitArgs,
-
     /// How many threads; 0: one for each core.
     #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=256))]
     jobs: u16,
 }
+
+impl Opts {
+    fn detail(&self) -> Detail {
+        match (self.instructions, self.elements) {
+            (true, _) => Detail::Instructions,
+            (_, true) => Detail::Elements,
+            _ => Detail::Blocks,
+        }
+    }
+}
+
+/// Most instructions of a source that --last and --around show: they are kept in memory.
+const MOST_LISTED: i64 = 1 << 24;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Style {
@@ -143,15 +201,6 @@ enum Style {
     Tracewright,
     /// The element lines of OpenCSD 1.8.0's trc_pkt_lister (first buffer only unless --buffer says more).
     Opencsd,
-}
-
-/// `0x1f` or `31`.
-pub fn offset(text: &str) -> Result<u64, String> {
-    let value = match text.strip_prefix("0x").or(text.strip_prefix("0X")) {
-        Some(digits) => u64::from_str_radix(digits, 16),
-        None => text.parse(),
-    };
-    value.map_err(|_| "expected an offset, decimal or with 0x".into())
 }
 
 /// Runs the verb.
@@ -170,26 +219,72 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             no_image: opts.no_image,
             handlers: opts.program.handlers(),
         })
-        .range(opts.from..opts.to.unwrap_or(u64::MAX))
-        .limits(opts.limits.limits())
         .jobs(opts.jobs.into());
-    let clocks = (opts.instructions && !opencsd).then(|| clocks::open(trace.capture())).filter(Clocks::any);
+    let trace = opts.filter.of(trace)?;
+    let clocks = (opts.instructions && !opencsd && !opts.by_time)
+        .then(|| clocks::open(trace.capture()))
+        .filter(Clocks::any);
     outcome = outcome.and(clocks.as_ref().map_or(Outcome::Good, clocks::outcome));
-    let (mut errors, mut checked) = (0, Vec::new());
+    outcome = outcome.and(clocks::outcome(trace.window_clocks()));
+    let (mut all, mut checked) = (Shown::default(), Vec::new());
     let engine = trace.engine()?;
-    for (index, buffer) in trace.buffers()?.into_iter().enumerate() {
+    if opts.by_time {
+        all = by_time::show(&trace, &engine, opts)?;
+    }
+    let buffers = if opts.by_time { Vec::new() } else { trace.buffers()? };
+    for (index, buffer) in buffers.into_iter().enumerate() {
         let (trace, engine) = (&trace, &engine);
-        let decode = BufferDecode { trace, engine, buffer, no_image: opts.no_image, again: false };
-        errors += match &opts.check {
+        let decode =
+            BufferDecode { trace, engine, buffer, no_image: opts.no_image, again: false, has_funnel: false };
+        let shown = match &opts.check {
             Some(log) => check::check(&decode, opts, log, &mut checked)?,
             None => decode.show(opts, clocks.as_ref(), index > 0)?,
         };
+        all.add(shown);
+    }
+    if all.tally.instructions == 0 && all.tally.left_out > 0 {
+        opts.filter.report_nothing(&trace);
+        outcome = Outcome::HadErrors;
     }
     if let Some(log) = opts.check.as_deref().filter(|_| opts.select.is_all()) {
-        errors += check::unchecked(log, &checked)?;
+        outcome = outcome.and(check::unchecked(log, &checked)?);
     }
+    sources::report_missing(&all.sources, trace.image());
+    outcome = outcome.and(report_missing_code(&trace, &all.tally));
     outcome = outcome.and(images::report_left_out(trace.image()));
-    Ok(outcome.and(Outcome::from_errors(errors)))
+    Ok(outcome.and(all.outcome))
+}
+
+/// What was shown: totals, and whether it is complete.
+#[derive(Debug)]
+struct Shown {
+    tally: Tally,
+    sources: Vec<SourceTally>,
+    outcome: Outcome,
+}
+
+impl Default for Shown {
+    fn default() -> Self {
+        Self { tally: Tally::default(), sources: Vec::new(), outcome: Outcome::Good }
+    }
+}
+
+impl Shown {
+    fn add(&mut self, other: Self) {
+        self.tally += &other.tally;
+        self.sources.extend(other.sources);
+        self.outcome = self.outcome.and(other.outcome);
+    }
+}
+
+/// The line before all others of JSON, unless another buffer's lines came before.
+fn first_line(again: bool) -> String {
+    if again { String::new() } else { crate::json::first_line("decode") }
+}
+
+/// The name of a buffer as JSON.
+fn quoted(buffer: &Buffer) -> String {
+    serde_json::to_string(&buffer.name).unwrap_or_default()
 }
 
 /// A trace that a verb decodes.
@@ -197,28 +292,38 @@ pub struct Within<'a> {
     pub trace: &'a Trace,
     /// Set when the trace has been decoded before, so that problems are not reported twice.
     pub again: bool,
+    /// Set when a funnel follows, so that totals are not reported twice.
+    pub has_funnel: bool,
 }
 
 impl Within<'_> {
-    /// Decodes all buffers that are wanted and reports what is wrong with them, after `before` has seen the output of a buffer. Returns
-    /// the merged output, the totals, and how many things were wrong.
+    /// Decodes all buffers that are wanted and reports what is wrong with them, after `before` has reported what is wrong with the
+    /// output of a buffer. Returns the merged output, the totals, and whether all is there.
     pub fn decode<C: Consumer>(
         &self,
         consumer: &C,
-        before: impl Fn(&C::Output),
-    ) -> Result<(C::Output, Tally, u64), Error> {
-        let Self { trace, again } = *self;
-        let (mut all, mut tally, mut errors) = (C::Output::default(), Tally::default(), 0);
+        before: impl Fn(&C::Output) -> Outcome,
+    ) -> Result<(C::Output, Tally, Outcome), Error> {
+        let Self { trace, again, has_funnel } = *self;
+        let (mut all, mut shown) = (C::Output::default(), Shown::default());
         let engine = &trace.engine()?;
         for buffer in trace.buffers()? {
-            let decode = BufferDecode { trace, engine, buffer, no_image: false, again };
+            let decode = BufferDecode { trace, engine, buffer, no_image: false, again, has_funnel };
             let decoded = decode.decode(consumer, false, |_, _| ControlFlow::Continue(()))?;
-            before(&decoded.output);
-            errors += decode.report(&decoded);
-            tally += &decoded.tally;
-            consumer.merge(&mut all, decoded.output);
+            let before = before(&decoded.value);
+            shown.add(decode.shown(&decoded));
+            shown.outcome = before.and(shown.outcome);
+            consumer.merge(&mut all, decoded.value);
         }
-        Ok((all, tally, errors))
+        let Shown { tally, sources, mut outcome } = shown;
+        if !again {
+            if has_funnel {
+                sources::report(&sources);
+            }
+            sources::report_missing(&sources, trace.image());
+            outcome = outcome.and(report_missing_code(trace, &tally));
+        }
+        Ok((all, tally, outcome))
     }
 }
 
@@ -229,10 +334,29 @@ struct BufferDecode<'a> {
     buffer: &'a Buffer,
     no_image: bool,
     again: bool,
+    has_funnel: bool,
+}
+
+fn source(trace: &Trace, index: usize, id: u16) -> tracewright::Source<'_> {
+    tracewright::Source { index, id, of: &trace.capture().sources[index] }
+}
+
+/// Writes the lines of an element that was kept.
+fn line(
+    trace: &Trace,
+    lines: &impl Lines,
+    text: &mut Line,
+    source: &tracewright::Source<'_>,
+    listed: &Listed,
+) {
+    let place = Place { offset: listed.offset, opencsd_index: listed.offset };
+    let (space, image, moment) = (listed.space, &**trace.image(), Moment::LAST);
+    let at = At { source, place, space, image, moment };
+    lines.lines(text, &at, &listed.element, When { stamps: listed.stamps.as_deref(), time: listed.time });
 }
 
 /// Counts instructions and blocks, and nothing else.
-struct Totals;
+pub struct Totals;
 
 impl Consumer for Totals {
     const BLOCKS: Blocks = Blocks::Summed;
@@ -251,7 +375,7 @@ impl BufferDecode<'_> {
         consumer: &C,
         lists: bool,
         take: impl FnMut(&C::Output, std::ops::Range<usize>) -> ControlFlow<()> + Send,
-    ) -> Result<Decoded<C::Output>, Error> {
+    ) -> Result<tracewright::Outcome<C::Output>, Error> {
         let Self { trace, engine, buffer, .. } = *self;
         let decoded = progress::on(trace, buffer).decode_buffer(engine, buffer, consumer, lists, take);
         decoded.map_err(|error| match error {
@@ -262,14 +386,17 @@ impl BufferDecode<'_> {
         })
     }
 
-    /// Decodes the buffer and writes its lines to standard output, in the way that is asked for. Returns how many things were wrong.
-    fn show(&self, opts: &Opts, clocks: Option<&Clocks>, again: bool) -> Result<u64, Error> {
-        let detail = match (opts.instructions, opts.elements) {
-            (true, _) => Detail::Instructions,
-            (_, true) => Detail::Elements,
-            _ => Detail::Blocks,
-        };
-        let quoted = || serde_json::to_string(&self.buffer.name).unwrap_or_default();
+    /// Decodes the buffer and writes its lines to standard output, in the way that is asked for.
+    fn show(&self, opts: &Opts, clocks: Option<&Clocks>, again: bool) -> Result<Shown, Error> {
+        let (detail, times) = (opts.detail(), opts.timestamps);
+        let excerpt = (opts.last.is_some() || opts.around.is_some()).then(|| ExcerptOptions {
+            around: opts.around,
+            count: opts.last.unwrap_or(opts.count).into(),
+            shows: detail.filter(),
+            clocks,
+            times,
+        });
+        let quoted = || quoted(self.buffer);
         if opts.style == Some(Style::Opencsd) {
             self.refuse_etrace("--style opencsd")?;
             self.list(&OpenCsd { again }, "", Form::Text)
@@ -278,28 +405,38 @@ impl BufferDecode<'_> {
             let json = opts.json.then(quoted);
             let rows = Rows { json, ids: self.has_several_sources(), events: opts.events.clone() };
             self.report_no_broadcast();
-            self.list(&rows, rows.columns(), Form::json_if(opts.json))
+            let first = if opts.json { first_line(again) } else { heading(rows.columns()) };
+            self.list(&rows, &first, Form::json_if(opts.json))
         } else if opts.summary {
             let mut out = Output::stdout(Form::json_if(opts.json));
             let decoded = self.decode(&Totals, false, |(), _| ControlFlow::Continue(()))?;
             if opts.json {
-                out.write_all(summary::json(&self.buffer.name, &decoded.tally).as_bytes())?;
+                out.write_all(summary::json(&self.buffer.name, &decoded).as_bytes())?;
             }
             out.flush()?;
-            Ok(self.report(&decoded))
+            Ok(self.shown(&decoded))
+        } else if opts.calls {
+            self.calls(opts.json, again)
         } else if opts.json {
-            let lines = Json { buffer: quoted(), detail, bodies: Bodies::new() };
-            self.list(&Listing { lines, clocks }, "", Form::Json)
+            let lines = Json { buffer: quoted(), detail, times, bodies: Bodies::new() };
+            match excerpt {
+                Some(options) => self.excerpts(&lines, &options, &first_line(again), Form::Json),
+                None => self.list(&Listing { lines, clocks, times }, &first_line(again), Form::Json),
+            }
         } else {
-            let lines = Text::new(detail, clocks.is_some());
+            let lines = Text::new(detail, clocks.is_some(), times);
             let columns = lines.columns();
-            self.list(&Listing { lines, clocks }, columns, Form::Text)
+            let columns = heading(&columns);
+            match excerpt {
+                Some(options) => self.excerpts(&lines, &options, &columns, Form::Table),
+                None => self.list(&Listing { lines, clocks, times }, &columns, Form::Table),
+            }
         }
     }
 
     /// Decodes the buffer and writes its lines to standard output.
-    fn list<C: Consumer<Output = Line>>(&self, lines: &C, columns: &str, form: Form) -> Result<u64, Error> {
-        let mut out = Output::stdout(form);
+    fn list<C: Consumer<Output = Line>>(&self, lines: &C, columns: &str, form: Form) -> Result<Shown, Error> {
+        let mut out = Output::paged(form);
         out.write_all(columns.as_bytes())?;
         let mut written = Ok(());
         let decoded = self.decode(lines, true, |line, range| {
@@ -308,7 +445,68 @@ impl BufferDecode<'_> {
         })?;
         written?;
         out.flush()?;
-        Ok(self.report(&decoded))
+        Ok(self.shown(&decoded))
+    }
+
+    /// Writes the functions entered and left to standard output.
+    fn calls(&self, json: bool, again: bool) -> Result<Shown, Error> {
+        let Self { trace, buffer, engine, .. } = *self;
+        let form = if json { Form::Json } else { Form::Table };
+        let mut out = Output::stdout(form);
+        let first = if json { first_line(again) } else { heading(calls::COLUMNS) };
+        out.write_all(first.as_bytes())?;
+        let lines = Calls { trace, json: json.then_some(&buffer.name) };
+        let mut written = Ok(());
+        let decoded = progress::on(trace, buffer).calls_of(engine, buffer, |events| {
+            let mut text = Line::default();
+            events.iter().for_each(|event| lines.line(&mut text, event));
+            written = out.write_all(text.bytes());
+            if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        written?;
+        out.flush()?;
+        Ok(self.shown(&decoded))
+    }
+
+    /// Writes the lines of excerpts to standard output.
+    fn excerpts(
+        &self,
+        lines: &impl Lines,
+        options: &ExcerptOptions<'_>,
+        columns: &str,
+        form: Form,
+    ) -> Result<Shown, Error> {
+        let Self { trace, buffer, engine, .. } = *self;
+        let found = progress::on(trace, buffer).excerpts_of(engine, buffer, options)?;
+        let mut out = Output::stdout(form);
+        out.write_all(columns.as_bytes())?;
+        for (number, excerpt) in found.value.iter().enumerate() {
+            let source = source(trace, excerpt.source, excerpt.id);
+            let of = source.of;
+            let mut text = Line::default();
+            if form == Form::Table && found.value.len() > 1 {
+                let _ = writeln!(text, "{}{}:", if number > 0 { "\n" } else { "" }, Printable(&of.name));
+            }
+            excerpt.before.iter().for_each(|listed| line(trace, lines, &mut text, &source, listed));
+            if let (Some(around), Form::Table) = (options.around, form) {
+                text.hex(around, 10).text(" ---\n");
+            }
+            excerpt.after.iter().for_each(|listed| line(trace, lines, &mut text, &source, listed));
+            out.write_all(text.bytes())?;
+            report_ends(excerpt.end);
+            if excerpt.dropped > 0 {
+                report(&format!(
+                    "{}: {} elements between instructions are left out",
+                    of.name, excerpt.dropped
+                ));
+            }
+        }
+        out.flush()?;
+        Ok(self.shown(&found))
+    }
+
+    fn shown<T>(&self, decoded: &tracewright::Outcome<T>) -> Shown {
+        Shown { tally: decoded.tally, sources: decoded.sources.clone(), outcome: self.report(decoded) }
     }
 
     fn refuse_etrace(&self, option: &str) -> Result<(), Error> {
@@ -320,36 +518,36 @@ impl BufferDecode<'_> {
         Err(Error::Message(message))
     }
 
-    /// Reports what is wrong with the buffer, and what was decoded. Returns how many things were wrong.
-    fn report<O>(&self, decoded: &Decoded<O>) -> u64 {
+    /// Reports what is wrong with the buffer, and what was decoded. Returns whether all is there.
+    fn report<T>(&self, decoded: &tracewright::Outcome<T>) -> Outcome {
         let Self { trace, buffer, .. } = *self;
         let (errors, remarks): (Vec<_>, Vec<_>) =
-            decoded.problems.iter().partition(|problem| problem.is_error());
+            decoded.diagnostics.iter().partition(|diagnostic| diagnostic.problem.is_error());
         if self.again {
             // What was decoded before did not need as much memory.
-            let is_new = |problem: &&Problem| matches!(problem, Problem::Stopped(_, limit, _) if *limit != Limit::Instructions);
+            let is_new = |of: &&Diagnostic| matches!(&of.problem, Problem::Stopped(_, limit, _) if *limit != Limit::Instructions);
             let is_new = errors.iter().any(is_new);
-            errors.iter().filter(|_| is_new).for_each(|problem| report_problem(buffer, problem));
-            return is_new.into();
+            errors.iter().filter(|_| is_new).for_each(|problem| report_problem(problem));
+            return Outcome::from_errors(is_new.into());
         }
-        for problem in remarks.iter().chain(&errors) {
-            report_problem(buffer, problem);
-        }
-        report_unread(trace.capture(), buffer, decoded.unread.iter().copied());
+        remarks.into_iter().chain(errors).for_each(report_problem);
+        decoded.unread.iter().for_each(|line| report(line));
         if self.no_image {
             summary::report_targets(&buffer.name, &decoded.tally);
         } else {
-            summary::report(&buffer.name, &decoded.tally, trace.image());
+            summary::report(&buffer.name, &decoded.tally, trace.image(), self.has_funnel);
+            if !self.has_funnel {
+                sources::report(&decoded.sources);
+            }
         }
-        decoded.errors()
+        Outcome::of(decoded)
     }
 
     /// The sources that can be decoded.
     fn sources(&self) -> impl Iterator<Item = &Source> {
         let all = self.buffer.sources.iter().map(|&source| &self.trace.capture().sources[source]);
         all.filter(|source| {
-            !matches!(source.protocol, Protocol::Unsupported(..))
-                && source.number().is_some_and(|id| self.trace.is_chosen(id))
+            !matches!(source.protocol, Protocol::Unsupported(..)) && self.trace.has_source(source)
         })
     }
 
@@ -368,7 +566,7 @@ impl BufferDecode<'_> {
                 Some(1..) => "branch broadcast is limited to some addresses (TRCBBCTLR)",
                 _ => continue,
             };
-            report(&format!("{}: {}: {what}", self.buffer.name, source.name));
+            remark(&format!("{}: {}: {what}", self.buffer.name, source.name));
         }
     }
 }

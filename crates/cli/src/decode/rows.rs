@@ -12,6 +12,7 @@ use tracewright_etm::Params;
 
 use tracewright_engine::{At, Consumer, Source};
 
+use super::json;
 use crate::line::Line;
 use tracewright::words;
 
@@ -75,12 +76,11 @@ impl Consumer for Rows {
         match *element {
             Element::Cycles(Some(_)) | Element::Lost(_) | Element::End => {}
             Element::Target { address, branch, .. } => {
-                self.begin(line, at, if branch { "Br" } else { "At" }, Some(state.cycle));
                 if self.json.is_some() {
-                    line.text("\"").hex(address, 0).text("\"}\n");
-                } else {
-                    line.hex(address, 0).text("\n");
+                    return self.object(line, at, element, Some(state.cycle));
                 }
+                self.begin(line, at, if branch { "Br" } else { "At" }, Some(state.cycle));
+                line.hex(address, 0).text("\n");
             }
             Element::Event(events) => self.events(line, at, events, state.cycle),
             Element::Context(context, _) if state.context.replace(context) == Some(context) => {}
@@ -119,55 +119,62 @@ impl Rows {
         match (&self.json, self.ids) {
             (Some(_), _) => "",
             (None, false) => "type      cycle  value\n",
-            (None, true) => "id  type      cycle  value\n",
+            (None, true) => "id    type      cycle  value\n",
         }
+    }
+
+    /// The cycle, where the trace unit counts cycles.
+    fn counted(at: &At<'_>, cycle: Option<u64>) -> Option<u64> {
+        cycle.filter(|_| at.source.etm().is_some_and(Params::cycle_counting))
     }
 
     /// All of a row before its value.
     #[inline]
     fn begin(&self, line: &mut Line, at: &At<'_>, kind: &str, cycle: Option<u64>) {
-        let cycle = cycle.filter(|_| at.source.etm().is_some_and(Params::cycle_counting));
-        if let Some(buffer) = &self.json {
-            line.text(r#"{"buffer":"#).text(buffer).text(r#","offset":"#).decimal(at.place.offset);
-            line.text(r#","id":"#).decimal(at.source.id.into());
-            line.text(r#","type":""#).text(kind).text(r#"","cycle":"#);
-            match cycle {
-                Some(cycle) => line.text("\"").hex(cycle, 0).text("\""),
-                None => line.text("null"),
-            };
-            line.text(r#","value":"#);
-            return;
-        }
         if self.ids {
-            let _ = write!(line, "{:02x}  ", at.source.id);
+            let _ = write!(line, "{:#04x}  ", at.source.id);
         }
         line.text(kind).blanks(5usize.saturating_sub(kind.len()));
-        match cycle {
+        match Self::counted(at, cycle) {
             Some(cycle) => line.hex(cycle, 10),
             None => line.blanks(10),
         };
         line.text("  ");
     }
 
+    /// All of an object before the fields of its element.
+    fn begin_object(&self, line: &mut Line, at: &At<'_>, cycle: Option<u64>) {
+        line.text(r#"{"buffer":"#).text(self.json.as_deref().unwrap_or_default());
+        line.text(r#","offset":"#).decimal(at.place.offset).text(r#","id":"#).decimal(at.source.id.into());
+        match Self::counted(at, cycle) {
+            Some(cycle) => line.text(r#","cycle":"#).decimal(cycle),
+            None => line.text(r#","cycle":null"#),
+        };
+    }
+
+    /// An element as an object: the fields that it has in all of `decode`, and its cycle.
+    fn object(&self, line: &mut Line, at: &At<'_>, element: &Element, cycle: Option<u64>) {
+        self.begin_object(line, at, cycle);
+        let _ = json::fields(line, at, element);
+        line.text("}\n");
+    }
+
     fn events(&self, line: &mut Line, at: &At<'_>, events: u8, cycle: u64) {
         for number in (0..EVENTS).filter(|number| events >> number & 1 == 1) {
-            self.begin(line, at, "Evt", Some(cycle));
-            let name = self.events.iter().find(|event| event.number == number);
-            match (name, &self.json) {
-                (Some(event), Some(_)) => {
-                    line.text(&serde_json::to_string(&event.name).unwrap_or_default());
-                    line.text(r#","event":"#).decimal(number.into()).text("}\n");
-                }
-                (Some(event), None) => {
-                    line.text(&event.name).text("\n");
-                }
-                (None, Some(_)) => {
-                    line.decimal(number.into()).text(r#","event":"#).decimal(number.into()).text("}\n");
-                }
-                (None, None) => {
-                    line.decimal(number.into()).text("\n");
-                }
+            let name = self.events.iter().find(|event| event.number == number).map(|event| &event.name);
+            if self.json.is_some() {
+                self.begin_object(line, at, Some(cycle));
+                let name = name.map_or("null".into(), |name| serde_json::to_string(name).unwrap_or_default());
+                line.text(r#","kind":"event","event":"#).decimal(number.into());
+                line.text(r#","name":"#).text(&name).text("}\n");
+                continue;
             }
+            self.begin(line, at, "Evt", Some(cycle));
+            match name {
+                Some(name) => line.text(name),
+                None => line.decimal(number.into()),
+            };
+            line.text("\n");
         }
     }
 
@@ -190,18 +197,12 @@ impl Rows {
             // What only a program can tell.
             _ => return,
         };
-        self.begin(line, at, kind, cycle);
-        if self.json.is_none() {
-            let _ = value(line, at, element);
-            line.text("\n");
-            return;
+        if self.json.is_some() {
+            return self.object(line, at, element, cycle);
         }
-        let mut words = Line::default();
-        let _ = value(&mut words, at, element);
-        let words = String::from_utf8_lossy(words.bytes());
-        line.text(&serde_json::to_string(&words).unwrap_or_default());
-        let _ = fields(line, at, element);
-        line.text("}\n");
+        self.begin(line, at, kind, cycle);
+        let _ = value(line, at, element);
+        line.text("\n");
     }
 }
 
@@ -243,31 +244,6 @@ fn value(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
         Element::Gap { reason, from, to } => {
             write!(line, "{from:#x}..{to:#x}: {}", words::gap(*reason))
         }
-        _ => Ok(()),
-    }
-}
-
-/// What of a value programs should not have to find in its words, each with a comma before it.
-fn fields(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
-    match element {
-        Element::Context(context, _) => {
-            write!(line, r#","el":{},"security":"{}""#, context.level, context.security)?;
-            if let Some(id) = context.context_id {
-                write!(line, r#","context_id":{id}"#)?;
-            }
-            context.vmid.map_or(Ok(()), |vmid| write!(line, r#","vmid":{vmid}"#))
-        }
-        Element::Exception(exception) => {
-            let name = at.source.exception_name(exception);
-            write!(line, r#","number":{},"name":"{name}""#, exception.number)?;
-            let address = exception.return_address;
-            address.map_or(Ok(()), |address| write!(line, r#","return_address":"{address:#x}""#))
-        }
-        Element::UnknownPath { next, count, .. } => {
-            write!(line, r#","next":"{next:#x}""#)?;
-            count.map_or(Ok(()), |count| write!(line, r#","count":{count}"#))
-        }
-        Element::Gap { from, to, .. } => write!(line, r#","from":{from},"to":{to}"#),
         _ => Ok(()),
     }
 }

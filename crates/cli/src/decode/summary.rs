@@ -7,18 +7,21 @@ use tracewright_image::Image;
 
 use tracewright::names;
 
+use super::sources;
 use crate::output::{self, Error};
 use tracewright::words;
 
 /// What was decoded, as one object.
-pub fn json(buffer: &str, tally: &Tally) -> String {
+pub fn json<T>(buffer: &str, decoded: &tracewright::Outcome<T>) -> String {
+    let tally = &decoded.tally;
     let Tally { instructions, blocks, gaps, no_code, mismatches, unknown_paths, stopped, .. } = tally;
     let object = serde_json::json!({
         "buffer": buffer, "instructions": instructions, "blocks": blocks, "gaps": gaps,
-        "times_without_code": no_code, "mismatches": mismatches,
-        "unknown_paths": unknown_paths, "stopped": stopped,
+        "without_code": no_code, "mismatches": mismatches,
+        "unknown_paths": unknown_paths, "stopped": stopped, "left_out": tally.left_out,
+        "sources": sources::json(&decoded.sources),
     });
-    format!("{object}\n")
+    crate::json::line("decode", object)
 }
 
 /// Says on standard error what was decoded without a program.
@@ -29,20 +32,25 @@ pub fn report_targets(buffer: &str, tally: &Tally) {
         1 => ", 1 gap".into(),
         gaps => format!(", {gaps} gaps"),
     };
-    output::report(&format!("{buffer}: {targets} branches{gaps}"));
+    let say = if tally.gaps > 0 { output::report } else { output::remark };
+    say(&format!("{buffer}: {targets} branches{gaps}"));
 }
 
-/// Says on standard error what was decoded and what could not be, and what to do about it.
-pub fn report(buffer: &str, tally: &Tally, image: &Image) {
-    let Tally { blocks, instructions, gaps, no_code, mismatches, unknown_paths, .. } = tally;
+/// Says on standard error what was decoded and what could not be, and what to do about it. `has_funnel`: the totals follow.
+pub fn report(buffer: &str, tally: &Tally, image: &Image, has_funnel: bool) {
+    let Tally { blocks, instructions, gaps, data_lost, no_code, mismatches, unknown_paths, .. } = tally;
     let plural = |count: u64| if count == 1 { "" } else { "s" };
     let mut line = format!(
         "{buffer}: {instructions} instruction{} in {blocks} block{}",
         plural(*instructions),
         plural(*blocks)
     );
+    if tally.left_out > 0 {
+        line += &format!(" ({} more not asked for)", tally.left_out);
+    }
     let counts = [
         (gaps, "gap", "gaps"),
+        (data_lost, "time accesses are missing", "times accesses are missing"),
         (no_code, "time without code", "times without code"),
         (mismatches, "mismatch", "mismatches"),
         (unknown_paths, "unknown path", "unknown paths"),
@@ -54,10 +62,16 @@ pub fn report(buffer: &str, tally: &Tally, image: &Image) {
             count => line += &format!(", {count} {several}"),
         }
     }
-    output::report(&line);
-    if let Some((from, to, reason)) = tally.first_bad_gap {
+    let is_wrong = counts.iter().any(|(count, ..)| **count > 0);
+    // The funnel has the same numbers, and more of them.
+    match (is_wrong, output::is_quiet()) {
+        (true, true) => output::report(&line),
+        (_, false) if !has_funnel => output::report(&line),
+        _ => {}
+    }
+    if let Some((from, to, reason)) = tally.first_gap {
         let why = words::gap(reason);
-        output::report(&format!("{buffer}: the first gap, {from:#x}..{to:#x}: {why}"));
+        output::remark(&format!("{buffer}: the first gap, {from:#x}..{to:#x}: {why}"));
     }
     report_unknown_path(buffer, tally, image);
     hints(buffer, tally, image);
@@ -113,18 +127,18 @@ fn report_unknown_path(buffer: &str, tally: &Tally, image: &Image) {
         1 => String::new(),
         count => format!(" (the first of {count} unknown paths)"),
     };
-    output::report(&format!("{buffer}: {what}{more}: its counts are a lower bound"));
+    output::remark(&format!("{buffer}: {what}{more}: its counts are a lower bound"));
 }
 
 /// Says on standard error what may be wrong with the program, or with what was said of the trace.
 fn hints(buffer: &str, tally: &Tally, image: &Image) {
     if let Some((offset, why)) = tally.first_malformed {
-        output::report(&format!("{buffer}: the first bytes that are no packet, at {offset:#x}: {why}"));
+        output::remark(&format!("{buffer}: the first bytes that are no packet, at {offset:#x}: {why}"));
     }
     let facts = facts(tally);
     // Without any program, every address is outside.
     if facts.is_suspicious() && (image.regions().next().is_some() || facts.outside == 0) {
-        output::report(&format!("{buffer}: {facts}"));
+        output::remark(&format!("{buffer}: {facts}"));
         if facts.outside > 0 {
             return;
         }
@@ -133,7 +147,9 @@ fn hints(buffer: &str, tally: &Tally, image: &Image) {
         let before = address.checked_sub(1).and_then(|before| image.region(before, space));
         let message = match (image.absent(address, space), before) {
             (Some((name, why)), _) => {
-                format!("no code of {name}, for one, which was at {address:#x}: {why}")
+                format!(
+                    "no code of {name}, for one, which was at {address:#x}: {why} (--symfs FOLDER, --image)"
+                )
             }
             (None, Some(region)) => format!(
                 "execution ran past the end of {} at {address:#x}: is this the right binary, at the right address?",
@@ -143,11 +159,11 @@ fn hints(buffer: &str, tally: &Tally, image: &Image) {
                 format!("no image has the code at {address:#x} ({space}): give it with --image FILE[@ADDR]")
             }
         };
-        output::report(&format!("{buffer}: {message}"));
+        output::remark(&format!("{buffer}: {message}"));
     }
     if let Some(first) = &tally.first_mismatch {
         let hint = "is this the right binary, at the right address?";
-        output::report(&format!("{buffer}: {}: {hint}", first_mismatch(first, image)));
+        output::remark(&format!("{buffer}: {}: {hint}", first_mismatch(first, image)));
     }
 }
 

@@ -8,8 +8,9 @@ use tracewright_engine::At;
 
 use super::bodies::Bodies;
 use super::cycles;
-use super::listing::Lines;
+use super::listing::{Lines, When};
 use crate::line::Line;
+use crate::terminal::width;
 
 /// How much of it to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,60 +35,89 @@ impl Detail {
             _ => true,
         }
     }
+
+    /// Returns what tells whether it shows an element.
+    pub fn filter(self) -> fn(&Element) -> bool {
+        match self {
+            Self::Blocks => |element| Self::Blocks.shows(element),
+            Self::Instructions => |element| Self::Instructions.shows(element),
+            Self::Elements => |element| Self::Elements.shows(element),
+        }
+    }
 }
 
-/// For people, 80 columns wide.
+/// For people.
 pub struct Text {
     detail: Detail,
     /// Instructions have a cycle, then.
     has_cycles: bool,
+    /// Lines have a timestamp, then.
+    has_times: bool,
     bodies: Bodies,
 }
 
 /// Columns before the part that differs, and before an instruction.
-const HEAD: usize = 15;
+const HEAD: usize = 16;
 const INDENT: usize = 4;
-const WIDTH: usize = 80;
+/// Columns of a timestamp, with the blank behind it.
+const TIME: usize = 18;
+/// Fewest columns of a place's name.
+const NARROWEST: usize = 20;
 
 impl Text {
-    pub fn new(detail: Detail, has_cycles: bool) -> Self {
-        Self { detail, has_cycles, bodies: Bodies::new() }
+    pub fn new(detail: Detail, has_cycles: bool, has_times: bool) -> Self {
+        Self { detail, has_cycles, has_times, bodies: Bodies::new() }
     }
 
     /// A line that says what the columns are.
-    pub fn columns(&self) -> &'static str {
+    pub fn columns(&self) -> String {
+        let time = if self.has_times { format!("{:>1$} ", "time", TIME - 1) } else { String::new() };
         match (self.detail, self.has_cycles) {
             (Detail::Blocks | Detail::Elements, _) => {
-                "    offset id             address    n ended        where\n"
+                format!("    offset id   {time}           address    n ended        where\n")
             }
             (Detail::Instructions, false) => {
-                "    offset id  where\n               address  bytes     instruction\n"
+                format!("    offset id   {time}where\n               address  bytes     instruction\n")
             }
             (Detail::Instructions, true) => {
-                "    offset id  where\n       cycle             address  bytes     instruction\n"
+                format!(
+                    "    offset id   {time}where\n       cycle             address  bytes     instruction\n"
+                )
             }
+        }
+    }
+
+    fn head(&self, line: &mut Line, at: &At<'_>, time: Option<u64>) {
+        head(line, at);
+        if self.has_times {
+            let time = match (time, at.source.of.time) {
+                (None, _) => "-".into(),
+                (Some(time), None) => format!("{time:#x}"),
+                (Some(time), Some(of)) => seconds(of.nanoseconds(time)),
+            };
+            let _ = write!(line, "{time:>0$} ", TIME - 1);
         }
     }
 }
 
 impl Lines for Text {
-    fn lines(&self, line: &mut Line, at: &At<'_>, element: &Element, stamps: Option<&[Stamp]>) {
+    fn lines(&self, line: &mut Line, at: &At<'_>, element: &Element, when: When<'_>) {
         match (element, self.detail) {
             (element, detail) if !detail.shows(element) => {}
             (Element::Block(block), detail) => {
-                head(line, at);
+                self.head(line, at, when.time);
                 let indent = if self.has_cycles { cycles::WIDTH } else { INDENT };
                 let make = |line: &mut Line| match detail {
                     Detail::Instructions => instructions(line, at, block, indent),
-                    _ => self::block(line, at, block),
+                    _ => self::block(line, at, block, width() - if self.has_times { TIME } else { 0 }),
                 };
-                self.bodies.with(block, at.space, make, |text| match stamps {
+                self.bodies.with(block, at.space, make, |text| match when.stamps {
                     None => line.append(text),
                     Some(stamps) => timed(line, text, stamps),
                 });
             }
             _ => {
-                head(line, at);
+                self.head(line, at, when.time);
                 let _ = other(line, at, element);
                 line.text("\n");
             }
@@ -107,17 +137,18 @@ fn timed(line: &mut Line, text: &[u8], stamps: &[Stamp]) {
 
 fn head(line: &mut Line, at: &At<'_>) {
     line.hex(at.place.offset, 10);
-    let _ = write!(line, " {:02x}  ", at.source.id);
+    let _ = write!(line, " {:#04x} ", at.source.id);
 }
 
-fn block(line: &mut Line, at: &At<'_>, block: &Block) {
+fn block(line: &mut Line, at: &At<'_>, block: &Block, width: usize) {
     line.hex(block.start, 18);
     let _ = write!(line, "{:5} {:<12} ", block.count, words::ended(block));
-    line.text(&names::place(at.image, block.start, at.space, WIDTH - HEAD - 18 - 19)).text("\n");
+    let room = (width - HEAD - 18 - 19).max(NARROWEST);
+    line.text(&names::place(at.image, block.start, at.space, room)).text("\n");
 }
 
 fn instructions(line: &mut Line, at: &At<'_>, block: &Block, indent: usize) {
-    let name = names::place(at.image, block.start, at.space, 40);
+    let name = names::place(at.image, block.start, at.space, width() - HEAD - 25);
     line.text(if name.is_empty() { "?" } else { &name });
     let mut last_source = names::source(at.image, block.start, at.space);
     if let Some(source) = &last_source {
@@ -139,10 +170,10 @@ fn instructions(line: &mut Line, at: &At<'_>, block: &Block, indent: usize) {
         let moved = source.is_some() && source != last_source;
         let not_taken = is_last && block.ended == Ended::NotTaken;
         let used = indent + 18 + 2 + 10 + line.bytes().len() - start;
-        if let (Some(target), false, 12..) = (target, moved || not_taken, WIDTH.saturating_sub(used))
+        if let (Some(target), false, 12..) = (target, moved || not_taken, width().saturating_sub(used))
             && at.image.symbols().symbol(target, at.space).is_some()
         {
-            let name = names::place(at.image, target, at.space, WIDTH - used - 3);
+            let name = names::place(at.image, target, at.space, width() - used - 3);
             line.text(" <").text(name.strip_suffix("+0x0").unwrap_or(&name)).text(">");
         }
         if moved || not_taken {
@@ -155,7 +186,7 @@ fn instructions(line: &mut Line, at: &At<'_>, block: &Block, indent: usize) {
                 comment += source;
             }
             // In a column of its own, if the line is not too long for that.
-            let room = WIDTH.saturating_sub(indent + 18 + 2 + 10 + comment.len());
+            let room = width().saturating_sub(indent + 18 + 2 + 10 + comment.len());
             line.blanks(room.min(28).saturating_sub(line.bytes().len() - start)).text(&comment);
         }
         last_source = source.or(last_source);
@@ -193,15 +224,13 @@ fn other(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
         }
         Element::TraceOn(tracewright_core::TraceOn::Normal) => line.write_str("trace on"),
         Element::TraceOn(tracewright_core::TraceOn::Overflow) => line.write_str("trace on after overflow"),
-        Element::Exception(exception) => match at.source.etm() {
-            Some(_) => self::exception(line, at, exception),
-            None => trap(line, at, exception),
-        },
+        Element::Exception(exception) if at.source.is_riscv() => trap(line, at, exception),
+        Element::Exception(exception) => self::exception(line, at, exception),
         Element::ExceptionReturn => line.write_str("exception return"),
         Element::Timestamp { value, cycles } => {
             write!(line, "timestamp {value:#x}")?;
             if let Some(nanoseconds) = at.source.of.time.map(|time| time.nanoseconds(*value)) {
-                write!(line, ", {}.{:09} s", nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000)?;
+                write!(line, ", {} s", seconds(nanoseconds))?;
             }
             cycles.map_or(Ok(()), |cycles| write!(line, ", {cycles} cycles"))
         }
@@ -234,11 +263,16 @@ fn other(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
     }
 }
 
+/// `12.000000345`.
+fn seconds(nanoseconds: u64) -> String {
+    format!("{}.{:09}", nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000)
+}
+
 fn exception(line: &mut Line, at: &At<'_>, exception: &Exception) -> std::fmt::Result {
     let mut text = format!("exception {}", at.source.exception_name(exception));
     if let Some(address) = exception.return_address {
         write!(text, ", returns to {address:#x} ")?;
-        let width = WIDTH.saturating_sub(HEAD + text.len());
+        let width = width().saturating_sub(HEAD + text.len());
         text += &names::place(at.image, address, at.space, width);
     }
     line.write_str(text.trim_end())
@@ -252,7 +286,7 @@ fn trap(line: &mut Line, at: &At<'_>, exception: &Exception) -> std::fmt::Result
     }
     if let Some(address) = exception.return_address {
         write!(text, ", at {address:#x} ")?;
-        let width = WIDTH.saturating_sub(HEAD + text.len());
+        let width = width().saturating_sub(HEAD + text.len());
         if width >= 12 {
             text += &names::place(at.image, address, at.space, width);
         }

@@ -5,16 +5,17 @@ mod story;
 
 use std::io::Write;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use tracewright::Trace;
+use tracewright_input::Capture;
 
 use self::run::Temporary;
 use self::story::Story;
 use crate::decode::listing::Listing;
 use crate::decode::text::{Detail, Text};
-use crate::output::{Error, Form, Outcome, Output};
+use crate::output::{Error, ForceArgs, Form, Outcome, Output};
 
 /// See it work: run a program, trace it, decode the trace, check every instruction.
 ///
@@ -33,7 +34,10 @@ pub struct Opts {
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
 
-    /// One JSON object.
+    #[command(flatten)]
+    force: ForceArgs,
+
+    /// Write JSON, for programs; the book lists its fields.
     #[arg(long)]
     json: bool,
 }
@@ -50,7 +54,8 @@ const SHOWN: &str = "fibonacci";
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let temporary = Temporary::new()?;
     let folder = opts.keep.clone().unwrap_or_else(|| temporary.path().join("run"));
-    let ran = run::run(&temporary, &folder)?;
+    refuse_others(&folder, opts.force)?;
+    let ran = run::run(&temporary, &folder, opts.force)?;
     let trace = Trace::open(&folder)?;
     let checked = trace.check(folder.join(LOG), false)?;
     let (tally, checked) = (checked.tally, checked.value);
@@ -66,6 +71,19 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     Ok(Outcome::from_errors(u64::from(!equal)))
 }
 
+/// Refuses a folder with a capture that is not of this program: it is of somebody who has more than a demonstration.
+fn refuse_others(folder: &Path, force: ForceArgs) -> Result<(), Error> {
+    let Some(capture) = Capture::open(folder).ok().filter(|_| !force.force) else { return Ok(()) };
+    match capture.description.as_deref() {
+        Some(NAME) => Ok(()),
+        other => Err(Error::Message(format!(
+            "{}: holds a capture of {}: name a new folder, or add --force",
+            folder.display(),
+            other.unwrap_or("something else")
+        ))),
+    }
+}
+
 /// What the packet with the first call of the function tells, instruction by instruction.
 fn snippet(trace: Trace) -> Result<String, Error> {
     let begins = |start, space| {
@@ -76,7 +94,7 @@ fn snippet(trace: Trace) -> Result<String, Error> {
         return Ok(String::new());
     };
     let mut text = Vec::new();
-    let lines = Listing { lines: Text::new(Detail::Instructions, false), clocks: None };
+    let lines = Listing { lines: Text::new(Detail::Instructions, false, false), clocks: None, times: false };
     trace.range(shown.offset..shown.offset + 1).decode_in_order(&lines, |line, range| {
         text.extend_from_slice(&line.bytes()[range]);
         ControlFlow::Continue(())

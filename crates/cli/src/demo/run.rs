@@ -10,7 +10,7 @@ use tracewright_capture::record::{self, Loaded, LogOutput, Outputs, RunOptions};
 use tracewright_hart::Stop;
 
 use super::{LOG, NAME, PROGRAM};
-use crate::output::Error;
+use crate::output::{Error, ForceArgs};
 
 /// No run of the program is longer.
 const LIMIT: u64 = 1 << 26;
@@ -84,21 +84,24 @@ fn load(_: &Path, _: Printed) -> Result<Loaded, Error> {
     Err(tracewright_capture::Error::LinuxOnly.into())
 }
 
-/// Runs the program and records it in the folder `to`, as `record --protocol etrace` does. Its file goes to `temporary`.
-pub fn run(temporary: &Temporary, to: &Path) -> Result<Ran, Error> {
+/// Runs the program and records it in the folder `to`, as `record -o` does. Its file goes to `temporary`.
+pub fn run(temporary: &Temporary, to: &Path, force: ForceArgs) -> Result<Ran, Error> {
     let failed = |why: &dyn std::fmt::Display| Error::Message(format!("{NAME}: {why}"));
     let file = temporary.path().join(NAME);
     std::fs::write(&file, PROGRAM).map_err(|error| failed(&error))?;
     let printed = Printed::default();
     let loaded = load(&file, printed.clone())?;
-    let log = Some(LogOutput { path: to.join(LOG), has_all: false });
+    let path = temporary.path().join(LOG);
+    let log = Some(LogOutput { path: path.clone(), ..LogOutput::default() });
+    let capture = CaptureOptions { replace: force.replace(), ..CaptureOptions::new(to) };
     let options = RunOptions {
         limit: LIMIT,
         outputs: Outputs { log, ..Outputs::default() },
-        capture: Some(CaptureOptions::new(to)),
+        capture: Some(capture),
         ..RunOptions::new(&file)
     };
     let ran = record::run(loaded, options, &mut |_| {}, &mut Vec::new())?;
+    std::fs::copy(path, to.join(LOG)).map_err(|error| failed(&error))?;
     match (ran.failed, ran.stop, ran.traced) {
         (None, Stop::Exit { status: 0 }, Some(traced)) => {
             let printed = printed.0.lock().map(|printed| String::from_utf8_lossy(&printed).into_owned());

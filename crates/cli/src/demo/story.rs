@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::run::Ran;
 use super::{NAME, SHOWN};
+use crate::json::line;
 use crate::record::grouped;
 use tracewright::check::Checked;
 
@@ -65,7 +66,7 @@ impl Story<'_> {
             }
             None => {
                 text += "The same with your own program, for Linux or without an operating system:\n  \
-                         tracewright record --protocol etrace --log run.log -o run app.elf\n  \
+                         tracewright record --log run.log -o run app.elf\n  \
                          tracewright decode run --instructions | less\n  \
                          tracewright decode run --check run.log\n";
             }
@@ -83,13 +84,13 @@ impl Story<'_> {
             "decoded_instructions": tally.instructions, "compared_instructions": checked.equal.instructions,
             "equal": equal, "kept": kept.map(|dir| dir.display().to_string()),
         });
-        format!("{object}\n")
+        line("demo", object)
     }
 }
 
 /// The first lines from where the function begins.
 fn shorten(snippet: &str) -> String {
-    let begins = format!("  {SHOWN}+0x0");
+    let begins = format!(" {SHOWN}+0x0");
     let lines = snippet.lines().skip_while(|line| !line.contains(&begins)).take(LINES);
     lines.fold(String::new(), |text, line| text + line + "\n")
 }

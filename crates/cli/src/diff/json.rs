@@ -5,12 +5,13 @@ use tracewright_profile::Funnel;
 use tracewright_profile::diff::{Diff, change, share};
 
 use crate::funnel;
+use crate::json::line;
 
 /// One object: a value of each side where there are two, the first's first.
 pub fn object(diff: &Diff, names: &[String; 2], funnels: [&Funnel; 2]) -> String {
     let functions = diff.functions.iter().map(|function| {
         json!({
-            "name": function.name,
+            "function": function.name,
             "known": function.is_known,
             "instructions": function.instructions,
             "share": shares(function.instructions, diff.instructions),
@@ -19,22 +20,22 @@ pub fn object(diff: &Diff, names: &[String; 2], funnels: [&Funnel; 2]) -> String
     });
     let branches = diff.branches.iter().map(|branch| {
         json!({
-            "name": branch.name,
-            "ran": branch.ran,
+            "branch": branch.name,
+            "count": branch.ran,
             "taken": branch.taken,
             "share": shares(branch.ran, diff.branches_ran),
             "change": change(branch.ran, diff.branches_ran),
         })
     });
     let object = json!({
-        "of": names,
+        "captures": names,
         "instructions": diff.instructions,
-        "branches_ran": diff.branches_ran,
+        "branches_executed": diff.branches_ran,
         "functions": functions.collect::<Vec<_>>(),
         "branches": branches.collect::<Vec<_>>(),
         "funnels": funnels.map(funnel::object),
     });
-    format!("{object}\n")
+    line("diff", object)
 }
 
 fn shares(of: [u64; 2], all: [u64; 2]) -> [f64; 2] {

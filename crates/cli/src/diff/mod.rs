@@ -6,15 +6,18 @@ mod text;
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use tracewright_profile::diff::{Diff, Side};
+use tracewright_profile::{CallTree, export};
 
 use crate::args::CaptureArgs;
 use crate::filter::{PartArgs, reasons};
 use crate::funnel::{self, Left};
 use crate::images;
-use crate::output::{Error, Form, Outcome, report, say, write};
+use crate::output::{Error, ForceArgs, Form, Outcome, Output, is_quiet, report, say};
 use crate::profile::open::{Counted, is_profile};
+use crate::profile::{Weigh, call_tree};
+use crate::stalls::title;
 
 /// Show what got hotter and what got colder between two profiles or captures.
 ///
@@ -24,7 +27,8 @@ use crate::profile::open::{Counted, is_profile};
 #[command(after_help = "\
 Examples:
   tracewright diff before.prof after.prof
-  tracewright diff monday/ tuesday/ --function parse --json")]
+  tracewright diff monday/ tuesday/ --function parse --json
+  tracewright diff monday/ tuesday/ --format flamegraph -o days.svg")]
 pub struct Opts {
     #[command(flatten)]
     capture: CaptureArgs,
@@ -35,17 +39,61 @@ pub struct Opts {
     #[command(flatten)]
     part: PartArgs,
 
-    /// How many functions and branches at most.
+    /// How many rows a table has.
     #[arg(long, value_name = "N", default_value_t = 20)]
     top: usize,
 
-    /// One JSON object, with all of them.
+    /// What is written.
+    #[arg(long, value_enum, default_value_t, conflicts_with = "json")]
+    format: DiffFormat,
+
+    /// Write JSON, for programs; the book lists its fields.
     #[arg(long)]
     json: bool,
 
-    /// Comma-separated values: a row for each function and for each branch.
-    #[arg(long, conflicts_with = "json")]
-    csv: bool,
+    /// What stacks weigh in call trees, folded stacks and flame graphs.
+    #[arg(long, value_enum, default_value_t = Weigh::Instructions)]
+    weight: Weigh,
+
+    /// Where the result is written: a file (- is standard output), or the folder of a capture, which is made.
+    #[arg(short, long, value_name = "PATH", default_value = "-", hide_default_value = true)]
+    output: PathBuf,
+
+    #[command(flatten)]
+    force: ForceArgs,
+}
+
+/// What is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum DiffFormat {
+    /// A table for people.
+    #[default]
+    Table,
+    /// Comma-separated values, all rows, for spreadsheets and scripts.
+    Csv,
+    /// Call stacks with both counts, a line each: `main;sort 1234 987`. Of captures only: a profile that was kept has no stacks.
+    Folded,
+    /// A flame graph of the second, as SVG: red is more than in the first, blue is less.
+    Flamegraph,
+}
+
+impl DiffFormat {
+    /// Whether it tells who called whom.
+    fn has_stacks(self) -> bool {
+        matches!(self, Self::Folded | Self::Flamegraph)
+    }
+}
+
+impl Opts {
+    /// Returns what the output is.
+    fn form(&self) -> Form {
+        match self.format {
+            _ if self.json => Form::Json,
+            DiffFormat::Table => Form::Table,
+            DiffFormat::Flamegraph => Form::Xml,
+            _ => Form::Text,
+        }
+    }
 }
 
 /// Runs the verb.
@@ -61,20 +109,31 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         Ok(counted)
     };
     let paths = [opts.capture.capture.as_path(), &opts.other];
-    let both = [open(paths[0])?, open(paths[1])?];
+    if let Some(path) = paths.iter().find(|path| opts.format.has_stacks() && is_profile(path)) {
+        let path = path.display();
+        return Err(Error::Message(format!(
+            "{path} is a profile that was kept: it has no stacks; give the capture that it was made of"
+        )));
+    }
+    let output = Output::open_whole(&opts.output, opts.form(), opts.force)?;
+    let mut both = [open(paths[0])?, open(paths[1])?];
+    let trees = if opts.format.has_stacks() { Some(stacks(opts, &mut both)?) } else { None };
     let sides = both.each_ref().map(|of| Side { profile: &of.profile, program: &of.program });
     let diff = Diff::new(sides);
     let names = paths.map(|path| path.display().to_string());
     let funnels = both.each_ref().map(|of| &of.profile.funnel);
-    let out = match (opts.json, opts.csv) {
-        (true, _) => json::object(&diff, &names, funnels),
-        (_, true) => csv::rows(&diff),
-        _ => text::all(&diff, &names, opts.top),
+    let out = match (opts.format, &trees) {
+        _ if opts.json => json::object(&diff, &names, funnels).into_bytes(),
+        (_, Some(trees)) => drawn(opts, trees)?,
+        (DiffFormat::Csv, _) => csv::rows(&diff).into_bytes(),
+        _ => text::all(&diff, &names, opts.top).into_bytes(),
     };
-    write("-".as_ref(), Form::json_if(opts.json), out.as_bytes(), false)?;
+    output.write_whole(&out, out.is_empty())?;
     for (name, of) in names.iter().zip(&both) {
-        say("");
-        report(name);
+        if !is_quiet() {
+            say("");
+            report(name);
+        }
         let left = Left { known: &reasons(of.outside), rest: opts.part.filter.left_out(funnel::FILTERED) };
         funnel::report_all(&of.profile, &of.program, &left);
     }
@@ -83,4 +142,31 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let [first, second] = both;
     let outcome = left_out.into_iter().fold(first.outcome.and(second.outcome), Outcome::and);
     Ok(outcome.and(Outcome::from_errors(is_empty.into())))
+}
+
+/// Stacks of both captures.
+fn stacks(opts: &Opts, both: &mut [Counted; 2]) -> Result<[CallTree; 2], Error> {
+    let tree = |of: &mut Counted| -> Result<CallTree, Error> {
+        let places = opts.part.filter.places(&of.profile, &[&of.program])?;
+        match &of.decoded {
+            Some(decoded) => {
+                call_tree(decoded, &of.program, (&opts.part.filter, places.as_ref()), &mut of.outcome)
+            }
+            None => Ok(CallTree::default()),
+        }
+    };
+    let [first, second] = both;
+    Ok([tree(first)?, tree(second)?])
+}
+
+/// Stacks of both captures as text or as a picture.
+fn drawn(opts: &Opts, [first, second]: &[CallTree; 2]) -> Result<Vec<u8>, Error> {
+    opts.weight.of(first)?;
+    let weight = opts.weight.of(second)?;
+    if opts.format == DiffFormat::Folded {
+        return Ok(export::folded::difference([first, second], weight).into_bytes());
+    }
+    let title = format!("{}, compared with {}", title(&opts.other), title(&opts.capture.capture));
+    export::flamegraph::difference([first, second], weight, &title)
+        .map_err(|error| Error::Message(error.to_string()))
 }

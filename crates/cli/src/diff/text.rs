@@ -1,33 +1,41 @@
-//! Two profiles beside each other, for people: 80 columns wide.
+//! Two profiles beside each other, for people.
 
 use std::fmt::Write;
 
 use tracewright_profile::diff::{Diff, change, share};
 
 use crate::record::grouped;
+use crate::terminal::{END, HEADING, width};
 use tracewright::names;
 
-/// Columns of what is behind the numbers.
-const NAME: usize = 80 - 43;
+/// Columns of the numbers.
+const NUMBERS: usize = 43;
 
 /// The tables.
 pub fn all(diff: &Diff, paths: &[String; 2], top: usize) -> String {
     let mut text = String::new();
     let [a, b] = diff.instructions;
     for (letter, name, of) in [("A", &paths[0], a), ("B", &paths[1], b)] {
-        let _ = writeln!(text, "{letter}  {:>18} instructions  {}", grouped(of), names::tail(name, 44));
+        let _ =
+            writeln!(text, "{letter}  {:>18} instructions  {}", grouped(of), names::tail(name, width() - 36));
     }
     let _ = writeln!(text, "   {:>18}", signed(a, b));
-    let _ = writeln!(text, "\n share A  share B   change  change in instr.  function");
+    let _ = writeln!(text, "\n{HEADING} share A  share B   change  change in instr.  function{END}");
     let rows = diff.functions.iter().filter(|of| of.instructions[0] != of.instructions[1]);
     let changed = rows.clone().count();
     for of in rows.take(top) {
         let [before, after] = of.instructions;
         numbers(&mut text, of.instructions, diff.instructions);
-        let _ = writeln!(text, "{:>17}  {}", difference(before, after), names::cut(&of.name, NAME - 2));
+        let _ = writeln!(
+            text,
+            "{:>17}  {}",
+            difference(before, after),
+            names::cut(&of.name, width() - NUMBERS - 2)
+        );
     }
     rest(&mut text, changed, top, diff.functions.len(), "functions");
-    let _ = writeln!(text, "\n share A  share B   change  taken A  taken B  branch (conditional)");
+    let _ =
+        writeln!(text, "\n{HEADING} share A  share B   change  taken A  taken B  branch (conditional){END}");
     let rows = diff
         .branches
         .iter()
@@ -42,7 +50,7 @@ pub fn all(diff: &Diff, paths: &[String; 2], top: usize) -> String {
             };
             let _ = write!(text, "{taken:>9}");
         }
-        let _ = writeln!(text, "  {}", names::cut(&of.name, NAME - 3));
+        let _ = writeln!(text, "  {}", names::cut(&of.name, width() - NUMBERS - 3));
     }
     rest(&mut text, changed, top, diff.branches.len(), "branches");
     text

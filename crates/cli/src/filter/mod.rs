@@ -1,21 +1,18 @@
 //! Which part of what ran: options that all verbs have that count.
 
-mod places;
 mod time;
-
-use std::ops::Range;
 
 use clap::Args;
 use tracewright::{Clocks, Trace};
+use tracewright_image::Image;
 use tracewright_input::Capture;
-use tracewright_profile::{PlaceFilter, Profile, Program, Window};
+use tracewright_profile::{PlaceError, PlaceFilter, PlaceNames, Profile, Program, Window};
 
-pub use self::places::{binaries, is_called};
 pub use self::time::reasons;
-use crate::args::{LimitArgs, ProgramArgs, SelectArgs};
+use crate::args::{LimitArgs, OffsetArgs, ProgramArgs, SelectArgs, offset};
 use crate::clocks;
-use crate::decode::offset;
-use crate::output::Error;
+use crate::control::near;
+use crate::output::{Error, report};
 
 /// Which part of a capture is counted, and with which program: options of all verbs that count.
 #[derive(Args, Clone)]
@@ -35,10 +32,11 @@ pub struct PartArgs {
 }
 
 impl PartArgs {
-    /// Chooses the part of a trace.
-    pub fn of(&self, trace: Trace) -> Trace {
+    /// Chooses the part of a trace, without places and time: what is outside them is counted, too.
+    pub fn of(&self, trace: Trace) -> Result<Trace, Error> {
+        let trace = self.filter.threads(self.select.of(trace, false))?;
         let limits = self.filter.limits.limits();
-        self.select.of(trace, false).range(self.filter.range()).limits(limits).jobs(self.jobs.into())
+        Ok(trace.range(self.filter.offsets.range()).limits(limits).jobs(self.jobs.into()))
     }
 }
 
@@ -58,13 +56,8 @@ pub struct FilterArgs {
     #[arg(long = "binary", value_name = "NAME", help_heading = "Only a part")]
     pub binaries: Vec<String>,
 
-    /// Only what packets from this offset of the trace file on tell.
-    #[arg(long, value_name = "OFFSET", value_parser = offset, default_value = "0", hide_default_value = true, help_heading = "Only a part")]
-    pub from: u64,
-
-    /// Only what packets before this offset of the trace file tell.
-    #[arg(long, value_name = "OFFSET", value_parser = offset, help_heading = "Only a part")]
-    pub to: Option<u64>,
+    #[command(flatten)]
+    pub offsets: OffsetArgs,
 
     /// Only what retired in this cycle or later, where the capture tells cycles: a delta trace, cycle counts (summed up over gaps),
     /// times in E-Trace.
@@ -83,24 +76,64 @@ pub struct FilterArgs {
     #[arg(long, value_name = "TIMESTAMP", value_parser = offset, help_heading = "Only a part")]
     pub to_time: Option<u64>,
 
+    /// Only this process, by its process ID, where the capture tells processes: with what the kernel did for it (repeat for more).
+    #[arg(long = "pid", value_name = "N", help_heading = "Only a part")]
+    pub pids: Vec<u32>,
+
+    /// Only this thread, by its thread ID, where the capture tells threads: context IDs in the trace, threads of a recording of perf (repeat for
+    /// more).
+    #[arg(long = "tid", value_name = "N", help_heading = "Only a part")]
+    pub tids: Vec<u32>,
+
     #[command(flatten)]
     pub limits: LimitArgs,
 }
 
 impl FilterArgs {
-    /// The part of the trace file.
-    pub fn range(&self) -> Range<u64> {
-        self.from..self.to.unwrap_or(u64::MAX)
+    /// Chooses all of the part of a trace: offsets, time, places, processes and threads. Says what is wrong with clocks.
+    pub fn of(&self, trace: Trace) -> Result<Trace, Error> {
+        let mut trace = self.threads(trace)?.range(self.offsets.range()).limits(self.limits.limits());
+        let window = self.window()?;
+        if !window.is_all() {
+            trace = trace.window(window)?;
+            clocks::report_problems(trace.window_clocks());
+        }
+        let image = std::sync::Arc::clone(trace.image());
+        trace.places(&self.names()).map_err(|error| match error {
+            tracewright::Error::Places(error) => hinted(&error, &[&image]),
+            error => error.into(),
+        })
     }
 
-    /// Whether all of the trace file is asked for.
-    pub fn is_whole(&self) -> bool {
-        self.range() == (0..u64::MAX)
+    /// Chooses processes and threads.
+    fn threads(&self, trace: Trace) -> Result<Trace, Error> {
+        let trace = self.pids.iter().try_fold(trace, |trace, &pid| trace.process(pid))?;
+        Ok(self.tids.iter().try_fold(trace, |trace, &tid| trace.thread(tid))?)
+    }
+
+    /// Whether processes or threads are asked for.
+    pub fn any_threads(&self) -> bool {
+        !self.pids.is_empty() || !self.tids.is_empty()
+    }
+
+    /// Says that nothing of what is asked for ran, and which threads did, if it is about threads.
+    pub fn report_nothing(&self, trace: &Trace) {
+        let threads: Vec<_> = trace.threads_seen().iter().map(u32::to_string).collect();
+        let threads = match threads.is_empty() {
+            true => String::new(),
+            false => format!("; threads that ran: {}", threads.join(", ")),
+        };
+        report(&format!("nothing that ran is in the part that is asked for{threads}"));
+    }
+
+    fn names(&self) -> PlaceNames {
+        let Self { functions, ranges, binaries, .. } = self.clone();
+        PlaceNames { functions, ranges, binaries }
     }
 
     /// Whether places are asked for, and not only a part of the trace.
     pub fn any_places(&self) -> bool {
-        !(self.functions.is_empty() && self.ranges.is_empty() && self.binaries.is_empty())
+        !self.names().is_empty()
     }
 
     /// The time that is asked for.
@@ -118,21 +151,13 @@ impl FilterArgs {
     /// The same, if the capture tells the time of any source that is asked for; otherwise it is an error.
     pub fn window_of(&self, trace: &Trace, clocks: &Clocks) -> Result<Window, Error> {
         let window = self.window()?;
-        time::check(&window, trace, clocks)?;
+        trace.check_window(&window, clocks)?;
         Ok(window)
     }
 
     /// The places that are asked for, if any are. Names that nothing has are errors.
     pub fn places(&self, profile: &Profile, programs: &[&Program]) -> Result<Option<PlaceFilter>, Error> {
-        if !self.any_places() {
-            return Ok(None);
-        }
-        let asked = |any: &[String]| !any.is_empty();
-        Ok(Some(PlaceFilter {
-            binaries: asked(&self.binaries).then(|| self.binaries(profile)).transpose()?,
-            functions: asked(&self.functions).then(|| self.functions(profile, programs)).transpose()?,
-            ranges: asked(&self.ranges).then(|| self.ranges(profile, programs)).transpose()?,
-        }))
+        self.names().find(profile, programs).map_err(|error| of_programs(&error, programs))
     }
 
     /// The places that are asked for by other means than functions. Names that nothing has, also of functions, are errors.
@@ -141,8 +166,8 @@ impl FilterArgs {
         profile: &Profile,
         programs: &[&Program],
     ) -> Result<Option<PlaceFilter>, Error> {
-        self.check_functions(profile, programs)?;
-        Self { functions: Vec::new(), ..self.clone() }.places(profile, programs)
+        let found = self.names().find_of_any_function(profile, programs);
+        found.map_err(|error| of_programs(&error, programs))
     }
 
     /// Why something that ran is not in the output: it is not asked for, or else for another reason.
@@ -153,9 +178,19 @@ impl FilterArgs {
     /// Keeps what is asked for: what one option of each kind asks for.
     pub fn apply(&self, profile: &mut Profile, program: &Program) -> Result<(), Error> {
         if let Some(places) = self.places(profile, &[program])? {
-            profile.retain(|place| places.has(place));
+            places.keep(profile, program);
             profile.funnel.in_output = profile.instructions();
         }
         Ok(())
     }
+}
+
+/// An error that also tells a symbol whose name is like that one, if a program has one.
+fn hinted(error: &PlaceError, images: &[&Image]) -> Error {
+    let near = error.symbol().and_then(|name| images.iter().find_map(|image| near(image, name)));
+    Error::Message(format!("{error}{}", near.map_or(String::new(), |near| format!("; there is {near}"))))
+}
+
+fn of_programs(error: &PlaceError, programs: &[&Program]) -> Error {
+    hinted(error, &programs.iter().map(|program| program.image()).collect::<Vec<_>>())
 }

@@ -3,10 +3,6 @@
 use std::ops::Range;
 
 use tracewright::profile::Outside;
-use tracewright::{Clocks, Trace};
-use tracewright_core::Element;
-use tracewright_input::{Protocol, Source};
-use tracewright_profile::Window;
 
 use crate::output::Error;
 
@@ -33,40 +29,4 @@ pub fn between(
         return Err(Error::Message(format!("{to_name} ({last}) must be after {from_name}{from}")));
     }
     Ok(Some(first..last))
-}
-
-/// Whether any source that is asked for tells the time that is.
-pub fn check(window: &Window, trace: &Trace, clocks: &Clocks) -> Result<(), Error> {
-    let capture = trace.capture();
-    let wanted = |source: &Source| source.number().is_some_and(|id| trace.is_chosen(id));
-    let sources = capture.sources.iter().enumerate().filter(|(_, source)| wanted(source));
-    let instead = "--from and --to take offsets in the trace file instead";
-    if window.cycles.is_some() && !sources.clone().any(|(index, _)| clocks.kind(index).is_some()) {
-        return Err(Error::Message(format!(
-            "--from-cycle, --to-cycle: nothing tells cycles here (record with --timing and --delta, switch on cycle counts, \
-             TRCCONFIGR.CCI, or times in E-Trace, --option notime=0); {instead}"
-        )));
-    }
-    if window.times.is_none() || sources.clone().any(|(_, source)| has_timestamps(source)) {
-        return Ok(());
-    }
-    // Registers may have been read at another time, or not at all.
-    let is_timestamp = |element: &Element| matches!(element, Element::Timestamp { .. });
-    if tracewright::glance::sources_with(capture, sources.map(|(index, _)| index), is_timestamp)?.is_empty() {
-        return Err(Error::Message(format!(
-            "--from-time, --to-time: the trace has no timestamps (TRCCONFIGR.TS; E-Trace: --option notime=0); {instead}"
-        )));
-    }
-    Ok(())
-}
-
-/// Whether a source says that its trace has timestamps.
-fn has_timestamps(source: &Source) -> bool {
-    match &source.protocol {
-        Protocol::Etm(_) => source.register("TRCCONFIGR").is_some_and(|value| value >> 11 & 1 == 1),
-        Protocol::Etrace(etrace) => {
-            !etrace.config.params.notime || etrace.config.encapsulation.has_timestamps()
-        }
-        Protocol::Registered(_) | Protocol::Unsupported(..) => false,
-    }
 }

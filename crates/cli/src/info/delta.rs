@@ -1,32 +1,27 @@
 //! A source's retirement-delta trace, in words.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::Path;
 
 use serde_json::{Value, json};
 use tracewright_delta::{Config, Decoder, Item};
-use tracewright_input::file::open_plain;
+use tracewright_input::file::{size, start_of};
 
 use crate::output::printable_path;
 
 /// Bytes in which a stream has its first sync; a ring that was cut, within two periods.
-const BEGIN: u64 = 1 << 13;
+const BEGIN: usize = 1 << 13;
 
 /// What it is made with, as its first sync says; and how many bytes it has.
 fn look(path: &Path) -> (Option<Config>, Option<u64>) {
-    let mut bytes = Vec::new();
-    let file = open_plain(path).and_then(|file| {
-        let len = file.metadata()?.len();
-        file.take(BEGIN).read_to_end(&mut bytes)?;
-        Ok(len)
-    });
+    let bytes = start_of(path, BEGIN).unwrap_or_default();
     let mut items: Vec<Item> = Vec::new();
     Decoder::new().feed(&bytes, &mut items);
     let config = items.iter().find_map(|item| match item {
         Item::Sync { sync, .. } => Some(sync.config),
         _ => None,
     });
-    (config, file.ok())
+    (config, size(path).ok())
 }
 
 /// For people.

@@ -9,11 +9,11 @@ use tracewright_input::EtraceSource;
 use tracewright_input::etrace::{Field, Group, fields};
 
 use super::wrap;
+use crate::terminal::width;
 
-/// Columns of names, of values, and left for words.
+/// Columns of names and of values.
 const NAME: usize = 18;
 const VALUE: usize = 9;
-const WORDS: usize = 80 - 4 - NAME - VALUE - 2;
 
 /// All of a source but its name.
 pub fn text(out: &mut impl Write, source: &EtraceSource) -> std::io::Result<()> {
@@ -41,7 +41,7 @@ pub fn text(out: &mut impl Write, source: &EtraceSource) -> std::io::Result<()> 
 }
 
 fn row(out: &mut impl Write, name: &str, value: &str, words: &str) -> std::io::Result<()> {
-    for (i, line) in wrap(words, WORDS).iter().enumerate() {
+    for (i, line) in wrap(words, width() - 4 - NAME - VALUE - 2).iter().enumerate() {
         let (name, value) = if i == 0 { (name, value) } else { ("", "") };
         writeln!(out, "    {name:<NAME$}{value:>VALUE$}  {line}")?;
     }

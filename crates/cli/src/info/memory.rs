@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use tracewright_image::{Image, Kind, RegionRef, Remark};
 
 use super::wrap;
+use crate::json::address;
+use crate::terminal::{END, HEADING, width};
 use tracewright::names;
 
 /// Regions, files and remarks shown one by one.
 const MOST: usize = 12;
-/// Columns of the file's name.
-const NAME: usize = 23;
 
 /// The regions of `image`, its ELF files, and remarks about it.
 pub fn text(out: &mut impl Write, image: &Image, remarks: &[&Remark]) -> std::io::Result<()> {
@@ -19,23 +19,30 @@ pub fn text(out: &mut impl Write, image: &Image, remarks: &[&Remark]) -> std::io
     if count > 0 {
         let total = image.regions().fold(0u64, |total, region| total.saturating_add(length(&region)));
         let plural = if count == 1 { "" } else { "s" };
-        writeln!(out, "\nmemory: {count} region{plural}, {total} bytes")?;
+        writeln!(out, "\n{HEADING}memory{END}: {count} region{plural}, {total} bytes")?;
         let last = image.regions().take(MOST).map(|region| region.range().end).max().unwrap_or(0);
         let digits = (64 - last.leading_zeros() as usize).div_ceil(4).max(8);
-        writeln!(out, "  {:<1$}  space  kind      file", "addresses", 2 * digits + 6)?;
+        writeln!(out, "{HEADING}  {:<1$}  space  kind      file{END}", "addresses", 2 * digits + 6)?;
         for region in image.regions().take(MOST) {
             let (range, space) = (region.range(), region.space().to_string());
             let addresses = format!("{:#0w$x}..{:#0w$x}", range.start, range.end, w = digits + 2);
-            let (kind, name) = (kind(&region), names::tail(names::file_name(region.name()), NAME));
+            let (kind, name) = (
+                kind(&region),
+                names::tail(names::file_name(region.name()), width().saturating_sub(27 + 2 * digits)),
+            );
             writeln!(out, "  {addresses}  {space:<5}  {kind:<8}  {name}")?;
         }
         more(out, count)?;
     }
     let files = elf_files(image);
     for region in files.iter().take(MOST) {
-        writeln!(out, "\nELF file {}", names::tail(names::file_name(region.name()), 71))?;
+        writeln!(
+            out,
+            "\n{HEADING}ELF file {}{END}",
+            names::tail(names::file_name(region.name()), width() - 9)
+        )?;
         let id = region.build_id().map_or("none".into(), hex);
-        for (i, line) in wrap(&id, 68).iter().enumerate() {
+        for (i, line) in wrap(&id, width() - 12).iter().enumerate() {
             writeln!(out, "  {:<8}  {line}", if i == 0 { "build ID" } else { "" })?;
         }
         let has = |has: bool| if has { "yes" } else { "no" };
@@ -44,9 +51,9 @@ pub fn text(out: &mut impl Write, image: &Image, remarks: &[&Remark]) -> std::io
     }
     more(out, files.len())?;
     if !remarks.is_empty() {
-        writeln!(out, "\nremarks on memory")?;
+        writeln!(out, "\n{HEADING}remarks on memory{END}")?;
         for remark in remarks.iter().take(MOST) {
-            for (i, line) in wrap(&remark.to_string(), 76).iter().enumerate() {
+            for (i, line) in wrap(&remark.to_string(), width() - 4).iter().enumerate() {
                 writeln!(out, "  {}{line}", if i == 0 { "" } else { "  " })?;
             }
         }
@@ -68,16 +75,16 @@ pub fn json(image: &Image) -> Value {
         let elf = (region.kind() == Kind::Elf).then(|| {
             json!({
                 "build_id": region.build_id().map(hex),
-                "symbols": region.has_symbols(),
-                "lines": region.has_lines(),
+                "has_symbols": region.has_symbols(),
+                "has_lines": region.has_lines(),
             })
         });
         json!({
             "file": region.name(),
-            "address": format!("{:#x}", region.range().start),
-            "length": length(&region),
+            "address": address(region.range().start),
+            "bytes": length(&region),
             "space": region.space().to_string(),
-            "code": region.executable(),
+            "executable": region.executable(),
             "kind": if elf.is_some() { "ELF" } else { "raw" },
             "elf": elf,
         })

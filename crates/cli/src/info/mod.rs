@@ -4,24 +4,30 @@ mod delta;
 mod etrace;
 mod memory;
 mod processes;
+mod raw;
 mod words;
 
 use std::io::Write;
+use std::ops::ControlFlow;
 
 use clap::Args;
 use serde_json::{Value, json};
+use tracewright::{FileKind, Trace};
 use tracewright_core::text::Printable;
 use tracewright_input::{Buffer, Capture, EtraceSource, ImageFile, Packing, Piece, Protocol, Source};
 
 use self::words::Explained;
 use crate::args::CaptureArgs;
+use crate::decode::{Totals, sources};
 use crate::etrace::is_etrace;
 use crate::images;
-use crate::output::{Error, Form, Needs, Outcome, Output, printable_path, report_problems};
+use crate::json::line;
+use crate::output::{Error, Form, Outcome, Output, printable_path, report, report_problems};
 use crate::retirement;
+use crate::terminal::{END, HEADING, width};
 
 /// Show what a capture holds: sources and what their registers mean, trace buffers, memory images; or what a log of tracewright's plugin
-/// for QEMU holds.
+/// for QEMU holds; or how a raw trace file may be packed, and which trace IDs are in it.
 ///
 /// Memory images are those of the capture and those given with --image, as `decode` would use them: where two are at one
 /// address, the one listed first counts.
@@ -29,16 +35,22 @@ use crate::retirement;
 #[command(after_help = "Examples:
   tracewright info samples/two-cores
   tracewright info juno/ --image vmlinux --image app@0xaaaac0000000
+  tracewright info dump.bin
+  tracewright info juno/ --missing-code
   tracewright info juno/ --json | jq '.sources[].id'")]
 pub struct Opts {
     #[command(flatten)]
     capture: CaptureArgs,
 
-    /// A program file, ELF or raw, and the address it was loaded at, in hexadecimal (repeat for more).
+    /// A program that ran, ELF or raw, and the address it was loaded at, in hexadecimal (repeat for more).
     #[arg(long = "image", value_name = "FILE[@ADDR]")]
     images: Vec<ImageFile>,
 
-    /// One JSON object.
+    /// Also decode the trace, and list where code ran that no image has: addresses, how often, by which sources, and the nearest image.
+    #[arg(long)]
+    missing_code: bool,
+
+    /// Write JSON, for programs; the book lists its fields.
     #[arg(long)]
     json: bool,
 }
@@ -48,34 +60,52 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     if retirement::is_log(&opts.capture.capture) {
         return retirement::info(&opts.capture.capture, opts.json);
     }
-    let capture = opts.capture.open()?;
-    let (image, problems) = capture.image(&opts.images);
-    let outcome = report_problems(&capture.problems, Needs::All);
-    let outcome = outcome.and(report_problems(&problems, Needs::All));
-    let remarks = images::remarks(&image, &opts.images);
+    let path = &opts.capture.capture;
+    let capture = match opts.capture.open() {
+        Err(error @ tracewright::Error::NotACapture(_, FileKind::Unknown)) => {
+            return raw::info(path, &error, opts.json);
+        }
+        opened => opened?,
+    };
+    let trace = Trace::new(capture, &opts.images, false);
+    let (capture, image) = (trace.capture(), trace.image());
+    let mut outcome = report_problems(trace.problems());
+    let remarks = images::remarks(image, &opts.images);
+    let decoded =
+        opts.missing_code.then(|| trace.decode_in_order(&Totals, |(), _| ControlFlow::Continue(())));
+    let decoded = decoded.transpose()?;
     let mut out = Output::stdout(Form::json_if(opts.json));
     if opts.json {
-        let mut json = json(&capture);
-        let problems = capture.problems.iter().chain(&problems).map(ToString::to_string);
-        json["problems"] = problems.collect();
-        json["memory"] = memory::json(&image);
+        let mut json = json(capture);
+        json["problems"] = trace.problems().map(ToString::to_string).collect();
+        json["memory"] = memory::json(image);
         let absent: Vec<_> =
-            image.absences().map(|(file, why)| json!({ "file": file, "why": why })).collect();
+            image.absences().map(|(file, why)| json!({ "file": file, "reason": why })).collect();
         if !absent.is_empty() {
             json["absent"] = absent.into();
         }
         json["remarks"] = remarks.iter().map(ToString::to_string).collect();
-        writeln!(out, "{json}")?;
+        if let Some(decoded) = &decoded {
+            json["missing_code"] = sources::missing_json(&decoded.sources, image);
+        }
+        out.write_all(line("info", json).as_bytes())?;
     } else {
-        text(&mut out, &capture)?;
-        memory::text(&mut out, &image, &remarks)?;
+        text(&mut out, capture)?;
+        memory::text(&mut out, image, &remarks)?;
+        if let Some(decoded) = &decoded {
+            out.write_all(sources::missing_text(&decoded.sources, image).as_bytes())?;
+        }
     }
     out.flush()?;
+    if let Some(decoded) = &decoded {
+        decoded.unread.iter().for_each(|line| report(line));
+        outcome = outcome.and(Outcome::of(decoded));
+    }
     Ok(outcome)
 }
 
 fn text(out: &mut impl Write, capture: &Capture) -> std::io::Result<()> {
-    writeln!(out, "capture {}", printable_path(&capture.path))?;
+    writeln!(out, "{HEADING}capture {}{END}", printable_path(&capture.path))?;
     if let Some(description) = &capture.description {
         for (i, line) in wrap(description, 65).iter().enumerate() {
             writeln!(out, "  {:<11}  {line}", if i == 0 { "description" } else { "" })?;
@@ -89,7 +119,7 @@ fn text(out: &mut impl Write, capture: &Capture) -> std::io::Result<()> {
     let mut alike: Vec<(&str, &EtraceSource)> = Vec::new();
     for source in &capture.sources {
         let id = source.number().map_or("unknown".into(), |id| format!("{id:#04x}"));
-        writeln!(out, "\nsource {} (ID {id}): {}", Printable(&source.name), protocol(source))?;
+        writeln!(out, "\n{HEADING}source {} (ID {id}){END}: {}", Printable(&source.name), protocol(source))?;
         let name = source.name.as_str();
         let delta = source.delta.as_deref();
         if let Protocol::Etrace(source) = &source.protocol {
@@ -120,7 +150,7 @@ fn text(out: &mut impl Write, capture: &Capture) -> std::io::Result<()> {
         for Explained { register, value, verb, words } in &registers {
             let name = format!("{register} {value:#x}");
             let words = if words.is_empty() { "-".into() } else { format!("{verb}{}", words.join(", ")) };
-            for (i, line) in wrap(&words, 58).iter().enumerate() {
+            for (i, line) in wrap(&words, width() - 22).iter().enumerate() {
                 writeln!(out, "  {:<18}  {line}", if i == 0 { name.as_str() } else { "" })?;
             }
         }
@@ -130,14 +160,14 @@ fn text(out: &mut impl Write, capture: &Capture) -> std::io::Result<()> {
         let size = buffer.bytes().map_or("unknown size".into(), |bytes| format!("{bytes} bytes"));
         let names: Vec<_> =
             buffer.sources.iter().map(|&source| capture.sources[source].name.as_str()).collect();
-        writeln!(out, "\nbuffer {}: {size}", Printable(&buffer.name))?;
+        writeln!(out, "\n{HEADING}buffer {}{END}: {size}", Printable(&buffer.name))?;
         writeln!(out, "  format   {}", format_words(capture, buffer))?;
         writeln!(out, "  file     {}", printable_path(&buffer.path))?;
         if let Some(pieces) = &buffer.pieces {
             let packed = if pieces.iter().any(|piece| piece.packed.is_some()) { ", compressed" } else { "" };
             writeln!(out, "  pieces   {}{packed}", pieces.len())?;
         }
-        for (i, line) in wrap(&names.join(", "), 68).iter().enumerate() {
+        for (i, line) in wrap(&names.join(", "), width() - 12).iter().enumerate() {
             writeln!(out, "  {:<7}  {line}", if i == 0 { "sources" } else { "" })?;
         }
     }
@@ -210,9 +240,9 @@ fn json(capture: &Capture) -> Value {
 /// Where a piece of trace is, when it was written, and by whom.
 fn piece(piece: &Piece) -> Value {
     let Piece { offset, len, moment, packed } = piece;
-    let time = Some(moment.time).filter(|time| *time != u64::MAX);
+    let nanoseconds = Some(moment.time).filter(|time| *time != u64::MAX);
     json!({
-        "offset": offset, "bytes": len, "time": time, "thread": moment.thread, "compressed": packed.is_some(),
+        "offset": offset, "bytes": len, "nanoseconds": nanoseconds, "tid": moment.thread, "compressed": packed.is_some(),
     })
 }
 
@@ -232,11 +262,18 @@ fn protocol(source: &Source) -> String {
 
 fn format_words(capture: &Capture, buffer: &Buffer) -> &'static str {
     match buffer.format {
+        Packing::Source if is_etrace(capture, buffer) => "E-Trace messages",
+        Packing::Source if tracewright::log::is_log(capture) => "chunks of a log",
+        packing => packing_words(packing),
+    }
+}
+
+fn packing_words(packing: Packing) -> &'static str {
+    match packing {
         Packing::CoreSight => "CoreSight frames",
         Packing::CoreSightFsync => "CoreSight frames with frame syncs",
         Packing::CoreSightHsync => "CoreSight frames with frame and half syncs",
         Packing::DstreamCoreSight => "CoreSight frames with frame syncs in DSTREAM blocks",
-        Packing::Source if is_etrace(capture, buffer) => "E-Trace messages",
         Packing::Source => "one source, unframed",
     }
 }

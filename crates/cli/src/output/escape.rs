@@ -4,11 +4,17 @@ use std::io::{self, Write};
 
 use tracewright_core::text::{Printable, is_unprintable};
 
+use crate::terminal::switch;
+
 /// What a result is, which decides what in it is escaped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Text for people and for tools that read lines. Newlines and tabs are ours: names are made printable where they are formatted.
     Text,
+    /// Text for people, in which control characters stand for styles (see [`crate::terminal`]).
+    Table,
+    /// XML, such as a picture (SVG): as text.
+    Xml,
     /// JSON: escapes are those of JSON, so that parsers get the values as they are.
     Json,
     /// Neither: nothing is escaped.
@@ -16,9 +22,9 @@ pub enum Form {
 }
 
 impl Form {
-    /// Returns `Json` if `json`, else `Text`.
+    /// Returns `Json` if `json`, else `Table`.
     pub fn json_if(json: bool) -> Self {
-        if json { Self::Json } else { Self::Text }
+        if json { Self::Json } else { Self::Table }
     }
 }
 
@@ -26,13 +32,15 @@ impl Form {
 pub struct Escaping<W> {
     inner: W,
     form: Form,
+    /// Whether styles are shown.
+    has_colors: bool,
     /// The start of a character of which the rest is still to come.
     held: Vec<u8>,
 }
 
 impl<W: Write> Escaping<W> {
-    pub fn new(inner: W, form: Form) -> Self {
-        Self { inner, form, held: Vec::new() }
+    pub fn new(inner: W, form: Form, has_colors: bool) -> Self {
+        Self { inner, form, has_colors, held: Vec::new() }
     }
 
     /// Writes bytes of which some may have to be escaped; holds back a character that is not complete.
@@ -69,15 +77,23 @@ impl<W: Write> Escaping<W> {
             let letter = from.chars().next().map_or(0, char::len_utf8);
             let (letter, after) = from.split_at(letter);
             self.inner.write_all(before.as_bytes())?;
+            rest = after;
+            let style = letter.chars().next().and_then(switch);
+            if let Some(style) = style.filter(|_| self.form == Form::Table) {
+                let style = if self.has_colors { style } else { "" };
+                self.inner.write_all(style.as_bytes())?;
+                continue;
+            }
             match self.form {
                 Form::Json => {
                     for unit in letter.encode_utf16() {
                         write!(self.inner, "\\u{unit:04x}")?;
                     }
                 }
-                Form::Text | Form::Binary => write!(self.inner, "{}", Printable(letter))?,
+                Form::Text | Form::Table | Form::Xml | Form::Binary => {
+                    write!(self.inner, "{}", Printable(letter))?;
+                }
             }
-            rest = after;
         }
         self.inner.write_all(rest.as_bytes())
     }
@@ -123,9 +139,10 @@ fn is_plain(bytes: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::terminal::{END, HEADING};
 
     fn escaped(form: Form, pieces: &[&[u8]]) -> String {
-        let mut out = Escaping::new(Vec::new(), form);
+        let mut out = Escaping::new(Vec::new(), form, true);
         pieces.iter().for_each(|piece| out.write_all(piece).unwrap());
         String::from_utf8(out.inner).unwrap()
     }
@@ -148,6 +165,16 @@ mod tests {
     }
 
     #[test]
+    fn styles_are_for_tables_with_colours() {
+        let text = format!("{HEADING}name{END}\x1b");
+        assert_eq!(escaped(Form::Table, &[text.as_bytes()]), "\x1b[1mname\x1b[0m\\x1b");
+        assert_eq!(escaped(Form::Text, &[text.as_bytes()]), "\\u{91}name\\u{9c}\\x1b");
+        let mut out = Escaping::new(Vec::new(), Form::Table, false);
+        out.write_all(text.as_bytes()).unwrap();
+        assert_eq!(out.inner, b"name\\x1b");
+    }
+
+    #[test]
     fn characters_may_come_in_pieces() {
         let text = "x\u{202e}\u{1f600}\u{9b}\u{2026}y".as_bytes();
         let whole = escaped(Form::Text, &[text]);
@@ -160,6 +187,6 @@ mod tests {
     #[test]
     fn bytes_that_are_no_text_are_replaced() {
         assert_eq!(escaped(Form::Text, &[b"a\x9bb\xff"]), "a\u{fffd}b\u{fffd}");
-        assert_eq!(Escaping::new(Vec::new(), Form::Binary).write(b"\x9b\0").unwrap(), 2);
+        assert_eq!(Escaping::new(Vec::new(), Form::Binary, true).write(b"\x9b\0").unwrap(), 2);
     }
 }

@@ -1,12 +1,30 @@
 //! Where a result goes: a file, or standard output.
 
 use std::fmt;
-use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, Stdout, Write};
 use std::path::{Path, PathBuf};
 
+use clap::Args;
+use tracewright_input::{OutputFile, OutputKind, Replace};
+
 use super::escape::{Escaping, Form};
 use super::{Error, report};
+use crate::terminal::{self, Pager};
+
+/// What may be replaced.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct ForceArgs {
+    /// Replace an output that exists, whatever it is. Without it, only an output of the same kind is replaced.
+    #[arg(long)]
+    pub force: bool,
+}
+
+impl ForceArgs {
+    /// Returns what an output may replace.
+    pub fn replace(self) -> Replace {
+        if self.force { Replace::Anything } else { Replace::SameKind }
+    }
+}
 
 /// A file that a result is written to, or standard output (`-`).
 ///
@@ -18,30 +36,8 @@ pub struct Output(BufWriter<Escaping<Target>>);
 
 enum Target {
     Stdout(Stdout),
-    File(NamedFile),
-    Replacement(Replacement),
-}
-
-/// A file that is written where it is. It is emptied when the first byte comes.
-struct NamedFile {
-    file: File,
-    path: PathBuf,
-    /// Whether this made the file.
-    is_new: bool,
-    has_begun: bool,
-}
-
-/// A plain file that is written beside its name, and takes it when it is complete.
-struct Replacement {
-    path: PathBuf,
-    /// Where it will be: `path` without links.
-    place: PathBuf,
-    /// Where it is written.
-    part: PathBuf,
-    /// The permissions of the file that it replaces.
-    permissions: Option<Permissions>,
-    /// `None` until the first byte comes.
-    file: Option<File>,
+    Pager(Pager),
+    File(OutputFile),
 }
 
 /// An error of a file, with its name.
@@ -77,24 +73,23 @@ impl std::error::Error for FileError {}
 impl Output {
     /// Opens standard output if `path` is `-`, else a file that counts only when it is complete. Until [`finish`](Self::finish) puts the
     /// new one in its place, a file that was there before stays. Devices and pipes are written as they are.
-    pub fn open_whole(path: &Path, form: Form) -> Result<Self, Error> {
+    pub fn open_whole(path: &Path, form: Form, force: ForceArgs) -> Result<Self, Error> {
         if path.as_os_str() == "-" {
             return Ok(Self::stdout(form));
         }
-        match Replacement::new(path).map_err(|error| FileError::wrap(path, error))? {
-            Some(file) => Ok(Self::new(Target::Replacement(file), form)),
-            None => Self::open(path, form),
-        }
+        let file = OutputFile::create(path, kind(form), force.replace());
+        Ok(Self::new(Target::File(file.map_err(|error| FileError::wrap(path, error))?), form))
     }
 
-    /// Opens standard output if `path` is `-`, else a file that others may read while it grows: what is written of it stays, whatever
-    /// comes.
-    pub fn open(path: &Path, form: Form) -> Result<Self, Error> {
-        if path.as_os_str() == "-" {
-            return Ok(Self::stdout(form));
-        }
-        let file = NamedFile::create(path).map_err(|error| FileError::wrap(path, error))?;
-        Ok(Self::new(Target::File(file), form))
+    /// Opens standard output if `path` is `-`, else a file of which all that is written is kept, whatever comes.
+    pub fn open(path: &Path, form: Form, force: ForceArgs) -> Result<Self, Error> {
+        let mut output = Self::open_whole(path, form, force)?;
+        let target = output.0.get_mut().inner_mut();
+        *target = match std::mem::replace(target, Target::Stdout(io::stdout())) {
+            Target::File(file) => Target::File(file.kept()),
+            other => other,
+        };
+        Ok(output)
     }
 
     /// Returns standard output.
@@ -102,8 +97,18 @@ impl Output {
         Self::new(Target::Stdout(io::stdout()), form)
     }
 
+    /// Returns the pager if there is one, else standard output. For listings that may be long.
+    pub fn paged(form: Form) -> Self {
+        match Pager::start() {
+            Some(pager) => Self::new(Target::Pager(pager), form),
+            None => Self::stdout(form),
+        }
+    }
+
     fn new(target: Target, form: Form) -> Self {
-        Self(BufWriter::with_capacity(1 << 16, Escaping::new(target, form)))
+        let is_shown = matches!(target, Target::Stdout(_) | Target::Pager(_));
+        let has_colors = is_shown && terminal::has_colors();
+        Self(BufWriter::with_capacity(1 << 16, Escaping::new(target, form, has_colors)))
     }
 
     /// Writes a whole result, and finishes.
@@ -112,10 +117,8 @@ impl Output {
     /// same: a table without rows is an answer for who reads it.
     pub fn write_whole(mut self, bytes: &[u8], is_empty: bool) -> Result<(), Error> {
         let path = match self.0.get_ref().inner() {
-            Target::Stdout(_) => None,
-            Target::File(NamedFile { path, .. }) | Target::Replacement(Replacement { path, .. }) => {
-                Some(path)
-            }
+            Target::Stdout(_) | Target::Pager(_) => None,
+            Target::File(file) => Some(file.path()),
         };
         if let Some(path) = path.filter(|_| is_empty) {
             report_unwritten(path);
@@ -128,8 +131,8 @@ impl Output {
     /// Writes what is left, and puts the file in its place.
     pub fn finish(&mut self) -> io::Result<()> {
         self.flush()?;
-        if let Target::Replacement(file) = self.0.get_mut().inner_mut() {
-            file.finish().map_err(|error| FileError::wrap(&file.path, error))?;
+        if let Target::File(file) = self.0.get_mut().inner_mut() {
+            file.finish().map_err(|error| FileError::wrap(file.path(), error))?;
         }
         Ok(())
     }
@@ -145,122 +148,36 @@ impl Write for Output {
     }
 }
 
-impl NamedFile {
-    fn create(path: &Path) -> io::Result<Self> {
-        let (file, is_new) = match File::options().write(true).create_new(true).open(path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                (File::options().write(true).create(true).truncate(false).open(path)?, false)
-            }
-            opened => (opened?, true),
-        };
-        Ok(Self { file, path: path.to_owned(), is_new, has_begun: false })
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if !self.has_begun && !bytes.is_empty() {
-            self.has_begun = true;
-            // Devices and pipes have no length.
-            if !self.is_new && self.file.metadata()?.is_file() {
-                self.file.set_len(0)?;
-            }
-        }
-        self.file.write(bytes)
-    }
-}
-
-impl Drop for NamedFile {
-    fn drop(&mut self) {
-        if self.is_new && !self.has_begun {
-            // If it cannot be removed, it is empty.
-            let _ = fs::remove_file(&self.path);
-        }
-    }
-}
-
-impl Replacement {
-    /// Returns `None` if the file must be written where it is: a device, a pipe, a file in a folder where none can be made.
-    fn new(path: &Path) -> io::Result<Option<Self>> {
-        // Links there stand for what is open, as /dev/stdout does.
-        if path.starts_with("/dev") || path.starts_with("/proc") {
-            return Ok(None);
-        }
-        let is_missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
-        let (place, permissions) = match fs::metadata(path) {
-            Ok(about) if about.is_file() => {
-                // It may be one that nobody may write.
-                File::options().write(true).open(path)?;
-                (fs::canonicalize(path)?, Some(about.permissions()))
-            }
-            // A link that leads nowhere is something.
-            Err(error) if is_missing(&error) && fs::symlink_metadata(path).is_err() => {
-                (path.to_owned(), None)
-            }
-            _ => return Ok(None),
-        };
-        let Some(name) = place.file_name() else { return Ok(None) };
-        let mut name = name.to_owned();
-        name.push(format!(".{}.part", std::process::id()));
-        let part = place.with_file_name(name);
-        // A file is left behind only by who is ended while writing it.
-        if File::create_new(&part).and_then(|_| fs::remove_file(&part)).is_err() {
-            return Ok(None);
-        }
-        Ok(Some(Self { path: path.to_owned(), place, part, permissions, file: None }))
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let file = match &mut self.file {
-            Some(file) => file,
-            none => {
-                let file = none.insert(File::create_new(&self.part)?);
-                if let Some(permissions) = self.permissions.take() {
-                    file.set_permissions(permissions)?;
-                }
-                file
-            }
-        };
-        file.write(bytes)
-    }
-
-    /// Puts the file in its place, if there is anything in it.
-    fn finish(&mut self) -> io::Result<()> {
-        if self.file.is_some() {
-            fs::rename(&self.part, &self.place)?;
-            self.file = None;
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Replacement {
-    fn drop(&mut self) {
-        if self.file.is_some() {
-            // If it cannot be removed, its name says what it is.
-            let _ = fs::remove_file(&self.part);
-        }
-    }
-}
-
 impl Write for Target {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Stdout(stdout) => stdout.write(bytes),
-            Self::File(file) => file.write(bytes).map_err(|error| FileError::wrap(&file.path, error)),
-            Self::Replacement(file) => file.write(bytes).map_err(|error| FileError::wrap(&file.path, error)),
+            Self::Pager(pager) => pager.write(bytes),
+            Self::File(file) => file.write(bytes).map_err(|error| FileError::wrap(file.path(), error)),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Stdout(stdout) => stdout.flush(),
-            Self::File(_) | Self::Replacement(_) => Ok(()),
+            Self::Pager(_) | Self::File(_) => Ok(()),
         }
     }
 }
 
 /// Writes a whole result to a file, or to standard output if `path` is `-`, as [`Output::write_whole`] does.
 pub fn write(path: &Path, form: Form, bytes: &[u8], is_empty: bool) -> Result<(), Error> {
-    Output::open_whole(path, form)?.write_whole(bytes, is_empty)
+    Output::open_whole(path, form, ForceArgs::default())?.write_whole(bytes, is_empty)
+}
+
+/// Returns the kind of file that a result is written to.
+fn kind(form: Form) -> OutputKind {
+    match form {
+        Form::Text | Form::Table => OutputKind::Text,
+        Form::Json => OutputKind::Json,
+        Form::Xml => OutputKind::Xml,
+        Form::Binary => OutputKind::Data,
+    }
 }
 
 /// Reports that a result that says nothing was not written to its file.
@@ -272,6 +189,7 @@ pub fn report_unwritten(path: &Path) {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::{self, Permissions};
     use std::os::unix::fs::PermissionsExt;
 
     use tracewright_testkit::Scratch;
@@ -284,8 +202,8 @@ mod tests {
         let (new, old) = (folder.path().join("new"), folder.path().join("old"));
         fs::write(&old, "what was there").unwrap();
         for path in [&new, &old] {
-            Output::open(path, Form::Text).unwrap().finish().unwrap();
-            Output::open_whole(path, Form::Text).unwrap().finish().unwrap();
+            Output::open(path, Form::Text, ForceArgs::default()).unwrap().finish().unwrap();
+            Output::open_whole(path, Form::Text, ForceArgs::default()).unwrap().finish().unwrap();
             write(path, Form::Text, b"head,of,nothing\n", true).unwrap();
         }
         assert!(!new.exists());
@@ -311,7 +229,7 @@ mod tests {
         };
         // One that is broken off, here and through a link.
         for path in [&old, &link] {
-            let mut out = Output::open_whole(path, Form::Text).unwrap();
+            let mut out = Output::open_whole(path, Form::Text, ForceArgs::default()).unwrap();
             out.write_all(&[b'.'; 1 << 17]).unwrap();
             out.flush().unwrap();
             assert_eq!(fs::read_to_string(&old).unwrap(), "what was there");
@@ -321,7 +239,7 @@ mod tests {
             assert_eq!(list(), ["link", "old"]);
         }
         // One that is complete.
-        let mut out = Output::open_whole(&link, Form::Text).unwrap();
+        let mut out = Output::open_whole(&link, Form::Text, ForceArgs::default()).unwrap();
         out.write_all(b"new").unwrap();
         out.finish().unwrap();
         assert_eq!(fs::read_to_string(&old).unwrap(), "new");

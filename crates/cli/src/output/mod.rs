@@ -6,13 +6,17 @@ mod file;
 use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use tracewright::{Diagnostic, Trace};
 use tracewright_core::text::Printable;
-use tracewright_engine::{self as engine, Limit};
-use tracewright_input::{Buffer, Problem, Subject};
+use tracewright_engine::{self as engine, Limit, Tally};
+use tracewright_input::{Problem, Subject};
+
+use crate::terminal::{self, Style};
 
 pub use self::escape::Form;
-pub use self::file::{FileError, Output, report_unwritten, write};
+pub use self::file::{FileError, ForceArgs, Output, report_unwritten, write};
 
 /// How a verb ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +33,11 @@ impl Outcome {
     /// `HadErrors` if there were any.
     pub fn from_errors(errors: u64) -> Self {
         if errors == 0 { Self::Good } else { Self::HadErrors }
+    }
+
+    /// `HadErrors` if something is missing from what the library returned.
+    pub fn of<T>(result: &tracewright::Outcome<T>) -> Self {
+        if result.is_complete() { Self::Good } else { Self::HadErrors }
     }
 
     /// The worse of the two.
@@ -53,10 +62,10 @@ impl Error {
     pub fn report(&self) {
         match self {
             Self::Marked(message, lines) => {
-                report(message);
+                tell(Style::Error, message);
                 lines.lines().for_each(say);
             }
-            _ => report(&self.to_string()),
+            _ => tell(Style::Error, &self.to_string()),
         }
     }
 
@@ -106,29 +115,67 @@ pub fn printable_path(path: &Path) -> String {
     Printable(&path.to_string_lossy()).to_string()
 }
 
-/// Writes one line to standard error. Whatever foreign names are in it, it stays one line, and steers no terminal.
+/// Writes one line to standard error. Whatever foreign names are in it, it stays one line, and steers no terminal. A terminal gets as
+/// many lines as it needs.
 pub fn report(line: &str) {
-    say(&format!("tracewright: {line}"));
+    tell(Style::Heading, line);
+}
+
+fn tell(style: Style, line: &str) {
+    let line = format!("{PROGRAM}{}", Printable(line.trim_end()));
+    let mut line = wrapped(&line, 2);
+    if terminal::has_error_colors() {
+        line.replace_range(..PROGRAM.len(), &style.paint(PROGRAM));
+    }
+    write_error(&line);
+}
+
+/// What begins each line that is no table.
+const PROGRAM: &str = "tracewright: ";
+
+/// Set by `--quiet`.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Sets whether only errors are written to standard error.
+pub fn set_quiet(quiet: bool) {
+    QUIET.store(quiet, Ordering::Relaxed);
+}
+
+/// Returns whether only errors are written to standard error (`--quiet`).
+pub fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
+/// Writes one line to standard error that changes neither the result nor the status: a remark, a warning, a closing line.
+pub fn remark(line: &str) {
+    if !is_quiet() {
+        report(line);
+    }
 }
 
 /// Writes a line of a table to standard error.
 pub fn say(line: &str) {
-    // There is nowhere left to report a failure to.
-    let line = format!("{}\n", Printable(line.trim_end()));
-    let _ = io::stderr().write_all(line.as_bytes());
+    let line = Printable(line.trim_end()).to_string();
+    let words = line.trim_start_matches(' ');
+    // Columns stay in one line.
+    let has_columns = words.contains("  ");
+    write_error(&if has_columns { line } else { wrapped(&line, line.len() - words.len() + 2) });
 }
 
-/// What of a capture a verb needs to be whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Needs {
-    /// Trace only: missing memory is worth a word, no more.
-    Trace,
-    /// Everything.
-    All,
+fn wrapped(line: &str, indent: usize) -> String {
+    terminal::error_width().map_or(line.to_owned(), |width| terminal::wrap(line, width, indent))
+}
+
+fn write_error(line: &str) {
+    let line = format!("{line}\n");
+    if !terminal::hold(&line) {
+        // There is nowhere left to report a failure to.
+        let _ = io::stderr().write_all(line.as_bytes());
+    }
 }
 
 /// Reports a problem of a buffer, with the option that may help.
-pub fn report_problem(buffer: &Buffer, problem: &engine::Problem) {
+pub fn report_problem(Diagnostic { buffer, problem }: &Diagnostic) {
     let option = match problem {
         engine::Problem::Stopped(_, Limit::Instructions, _) => " (--max-instructions)",
         engine::Problem::Stopped(_, Limit::Memory, _) => " (--max-memory)",
@@ -136,16 +183,38 @@ pub fn report_problem(buffer: &Buffer, problem: &engine::Problem) {
         engine::Problem::NoFrames { syncs: true, .. } => " (--packing)",
         _ => "",
     };
-    report(&format!("{}: {problem}{option}", buffer.name));
+    let line = format!("{buffer}: {problem}{option}");
+    if problem.is_error() { report(&line) } else { remark(&line) }
 }
 
 /// Reports a capture's problems; says whether any was an error.
-pub fn report_problems<'a>(problems: impl IntoIterator<Item = &'a Problem>, needs: Needs) -> Outcome {
-    let mut errors = 0;
+pub fn report_problems<'a>(problems: impl IntoIterator<Item = &'a Problem>) -> Outcome {
+    let (mut errors, mut all) = (0, Vec::<(&Problem, u64)>::new());
     for problem in problems {
-        let matters = problem.subject == Subject::Trace || needs == Needs::All;
-        errors += u64::from(problem.is_error() && matters);
-        report(&problem.to_string());
+        errors += u64::from(problem.is_error());
+        // Each core of a chip may name the same file.
+        let is_same =
+            |other: &Problem| (&other.message, other.severity) == (&problem.message, problem.severity);
+        match all.iter_mut().find(|(other, _)| is_same(other)) {
+            Some((_, more)) => *more += 1,
+            None => all.push((problem, 0)),
+        }
+    }
+    for (problem, more) in all {
+        let more = match more {
+            0 => String::new(),
+            1 => " (and once more)".into(),
+            more => format!(" (and {more} times more)"),
+        };
+        let line = format!("{problem}{more}");
+        if problem.is_error() { report(&line) } else { remark(&line) }
     }
     Outcome::from_errors(errors)
+}
+
+/// Reports files that cannot be read and would have code that ran; says whether there are any. Of files that a recording names, only
+/// those are reported whose code ran, with the code.
+pub fn report_missing_code(trace: &Trace, tally: &Tally) -> Outcome {
+    let is_code = |problem: &&Problem| problem.subject == Subject::MissingCode && problem.is_error();
+    report_problems(trace.problems_of(tally).filter(is_code))
 }

@@ -5,9 +5,10 @@ use tracewright_frames::Lost;
 use tracewright_input::{Buffer, Capture};
 
 use super::Printer;
+use crate::json;
 use crate::line::Line;
 
-/// One object per line. Addresses, timestamps and other 64-bit values are hexadecimal strings: JSON numbers lose
+/// One object per line, after the line that every listing begins with. Addresses, timestamps and other 64-bit values are hexadecimal strings: JSON numbers lose
 /// bits above 53.
 #[derive(Default)]
 pub struct Json {
@@ -17,7 +18,10 @@ pub struct Json {
 }
 
 impl Printer for Json {
-    fn buffer(&mut self, _: &mut impl Write, _: &Capture, buffer: &Buffer) -> io::Result<()> {
+    fn buffer(&mut self, out: &mut impl Write, _: &Capture, buffer: &Buffer) -> io::Result<()> {
+        if self.start.is_empty() {
+            out.write_all(json::first_line("packets").as_bytes())?;
+        }
         self.start = format!(r#"{{"buffer":{},"offset":"#, serde_json::to_string(&buffer.name)?);
         Ok(())
     }
@@ -30,7 +34,7 @@ impl Printer for Json {
         if let Some(source) = source {
             line.text(r#","id":"#).decimal(source.id.into());
         }
-        line.text(r#","kind":""#).text(kind.name).text(r#"","bytes":""#);
+        line.text(r#","kind":""#).text(kind.name).text(r#"","hex":""#);
         for byte in bytes {
             line.hex_byte(*byte);
         }
@@ -41,12 +45,12 @@ impl Printer for Json {
     }
 
     fn fillers(&mut self, out: &mut impl Write, offset: u64, kind: &str, count: u64) -> io::Result<()> {
-        writeln!(out, r#"{}{offset},"kind":"{kind}","len":{count}}}"#, self.start)
+        writeln!(out, r#"{}{offset},"kind":"{kind}","packets":{count}}}"#, self.start)
     }
 
     fn lost(&mut self, out: &mut impl Write, lost: &Lost) -> io::Result<()> {
         let Lost { offset, len, reason } = lost;
-        writeln!(out, r#"{}{offset},"kind":"Lost","len":{len},"reason":"{reason}"}}"#, self.start)
+        writeln!(out, r#"{}{offset},"kind":"Lost","bytes":{len},"reason":"{reason}"}}"#, self.start)
     }
 
     fn reset(&mut self, out: &mut impl Write, offset: u64) -> io::Result<()> {

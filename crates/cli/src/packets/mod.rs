@@ -1,22 +1,23 @@
 //! `tracewright packets`: every packet of a capture.
 
+mod csv;
 mod json;
 mod opencsd;
 mod text;
 
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use clap::{Args, ValueEnum};
 use tracewright::words;
-use tracewright_engine::{Found, Options, Place, Role, Source, Visitor, is_damage};
+use tracewright_engine::{Found, Options, Place, Problem, Source, Visitor};
 use tracewright_frames::Lost;
 use tracewright_input::{Buffer, Capture};
 
-use crate::args::{CaptureArgs, SelectArgs};
+use crate::args::{CaptureArgs, OffsetArgs, SelectArgs};
 use crate::etrace::is_etrace;
-use crate::output::{Error, Form, Outcome, Output, report, report_problem};
+use crate::output::{Error, Outcome, Output, remark, report, report_problem};
 use crate::progress;
+use crate::table::TableArgs;
 
 /// Show every packet of a capture.
 ///
@@ -27,6 +28,7 @@ use crate::progress;
 #[command(after_help = "Examples:
   tracewright packets samples/two-cores
   tracewright packets juno/ --id 0x10 | less
+  tracewright packets juno/ --from 0x1234 --to 0x1240
   tracewright packets juno/ --json | jq 'select(.kind == \"Exception\")'
   tracewright packets juno/ --style opencsd
   tracewright packets etb.bin --packing coresight --source etm4,id=0x10
@@ -40,12 +42,14 @@ pub struct Opts {
     #[command(flatten)]
     select: SelectArgs,
 
-    /// One JSON object per line.
-    #[arg(long, conflicts_with = "style")]
-    json: bool,
+    #[command(flatten)]
+    offsets: OffsetArgs,
 
-    /// How packets are worded.
-    #[arg(long, value_enum, default_value_t = Style::Tracewright)]
+    #[command(flatten)]
+    table: TableArgs,
+
+    /// How packets and elements are worded.
+    #[arg(long, value_enum, default_value_t = Style::Tracewright, conflicts_with_all = ["json", "format"])]
     style: Style,
 }
 
@@ -83,7 +87,8 @@ trait Printer {
 
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
-    match (opts.json, opts.style) {
+    match (opts.table.json, opts.style) {
+        _ if opts.table.is_csv() => print(opts, csv::Rows::default()),
         (true, _) => print(opts, json::Json::default()),
         (_, Style::Tracewright) => print(opts, text::Text::default()),
         (_, Style::Opencsd) => print(opts, opencsd::OpenCsd::default()),
@@ -92,14 +97,14 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
 
 fn print(opts: &Opts, mut printer: impl Printer) -> Result<Outcome, Error> {
     let opencsd = opts.style == Style::Opencsd;
-    let (trace, outcome) = opts.select.open(&opts.capture, opencsd)?;
-    let trace = trace.options(Options { like_opencsd: opencsd, ..Options::default() });
+    let (trace, mut outcome) = opts.select.open(&opts.capture, opencsd)?;
+    let options = Options { like_opencsd: opencsd, ..Options::default() };
+    let trace = trace.options(options).range(opts.offsets.range());
     let capture = trace.capture();
-    let mut out = Output::stdout(Form::json_if(opts.json));
-    let mut errors = 0;
+    let mut out = Output::paged(opts.table.form());
     let buffers = trace.buffers()?;
     if opencsd && opts.select.buffer.is_none() && capture.buffers.len() > 1 {
-        report(&format!(
+        remark(&format!(
             "only the first of {} buffers is shown: --buffer all shows all",
             capture.buffers.len()
         ));
@@ -109,30 +114,29 @@ fn print(opts: &Opts, mut printer: impl Printer) -> Result<Outcome, Error> {
             let message = "--style opencsd is for Arm captures: OpenCSD cannot read E-Trace";
             return Err(Error::Message(message.into()));
         }
-        let (unread, fillers, failed) = (BTreeMap::new(), None, Ok(()));
         let (out, printer) = (&mut out, &mut printer);
-        let mut print = Print { out, printer, capture, buffer, unread, fillers, errors: 0, failed };
+        let mut print = Print { out, printer, capture, buffer, fillers: None, failed: Ok(()) };
         let read = progress::on(&trace, buffer).visit_buffer(buffer, &mut print)?;
         print.end_fillers();
         print.failed?;
-        for problem in &read.problems {
-            report_problem(buffer, problem);
-        }
-        errors += print.errors + read.problems.len() as u64;
         let ids = buffer.sources.iter().filter_map(|&source| capture.sources[source].number());
         let ids: Vec<_> = ids.filter(|&id| trace.is_chosen(id)).collect();
-        print.printer.end(print.out, buffer, &ids, read.bytes)?;
+        print.printer.end(print.out, buffer, &ids, read.value)?;
         print.out.flush()?;
-        report_unread(capture, buffer, print.unread);
+        outcome = outcome.and(report_read(buffer, &read));
     }
-    Ok(outcome.and(Outcome::from_errors(errors)))
+    Ok(outcome)
 }
 
-/// Says which sources of a buffer were passed over: numbers and bytes.
-pub fn report_unread(capture: &Capture, buffer: &Buffer, unread: impl IntoIterator<Item = (u16, u64)>) {
-    for line in words::unread(capture, buffer, unread) {
+/// Reports what is wrong with the packets of a buffer; says whether all are there. Damage is in the output already.
+pub fn report_read<T>(buffer: &Buffer, read: &tracewright::Outcome<T>) -> Outcome {
+    let is_new = |problem: &Problem| !matches!(problem, Problem::Damage(_));
+    read.diagnostics.iter().filter(|of| is_new(&of.problem)).for_each(report_problem);
+    read.unread.iter().for_each(|line| report(line));
+    for line in words::packet_faults(&read.tally) {
         report(&format!("{}: {line}", buffer.name));
     }
+    Outcome::of(read)
 }
 
 struct Print<'a, W, P> {
@@ -140,10 +144,8 @@ struct Print<'a, W, P> {
     printer: &'a mut P,
     capture: &'a Capture,
     buffer: &'a Buffer,
-    unread: BTreeMap<u16, u64>,
     /// Where a row of packets began that only fill the line, their kind, and how many there were.
     fillers: Option<(u64, &'static str, u64)>,
-    errors: u64,
     failed: io::Result<()>,
 }
 
@@ -172,11 +174,8 @@ impl<W: Write, P: Printer> Visitor for Print<'_, W, P> {
     }
 
     fn packet(&mut self, found: &Found<'_>) {
-        let kind = found.kind;
-        // A buffer starts anywhere and stops anywhere: neither is an error.
-        self.errors += u64::from(kind.role == Role::Malformed);
         if found.is_filler {
-            self.fillers.get_or_insert((found.place.offset, kind.name, 0)).2 += 1;
+            self.fillers.get_or_insert((found.place.offset, found.kind.name, 0)).2 += 1;
         } else {
             self.print(|printer, out| printer.packet(out, found));
         }
@@ -187,16 +186,11 @@ impl<W: Write, P: Printer> Visitor for Print<'_, W, P> {
     }
 
     fn lost(&mut self, lost: &Lost) {
-        self.errors += u64::from(is_damage(lost));
         self.print(|printer, out| printer.lost(out, lost));
     }
 
     fn reset(&mut self, offset: u64) {
         self.print(|printer, out| printer.reset(out, offset));
-    }
-
-    fn unread(&mut self, id: u16, bytes: u64) {
-        *self.unread.entry(id).or_default() += bytes;
     }
 
     fn is_done(&self) -> bool {

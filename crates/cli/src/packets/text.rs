@@ -8,13 +8,14 @@ use tracewright_input::{Buffer, Capture};
 use super::Printer;
 use crate::line::Line;
 use crate::output::printable_path;
+use crate::terminal::{END, HEADING, heading, width};
 
 /// Bytes shown on a line; the rest goes on in the next.
 const BYTES: usize = 6;
-/// Columns left for words on a line of 80.
-const WORDS: usize = 45;
+/// Columns before the words.
+const BEFORE: usize = 37;
 
-/// `offset id bytes packet`, at most 80 columns wide.
+/// `offset id bytes packet`, in as many lines as the terminal needs.
 #[derive(Default)]
 pub struct Text {
     words: Line,
@@ -24,9 +25,14 @@ pub struct Text {
 impl Printer for Text {
     fn buffer(&mut self, out: &mut impl Write, capture: &Capture, buffer: &Buffer) -> io::Result<()> {
         if capture.buffers.len() > 1 {
-            writeln!(out, "buffer {} ({})", Printable(&buffer.name), printable_path(&buffer.path))?;
+            writeln!(
+                out,
+                "{HEADING}buffer {}{END} ({})",
+                Printable(&buffer.name),
+                printable_path(&buffer.path)
+            )?;
         }
-        writeln!(out, "{:>10}  id  {:<17}  packet", "offset", "bytes")
+        out.write_all(heading(&format!("{:>10}  id    {:<17}  packet", "offset", "bytes")).as_bytes())
     }
 
     fn packet(&mut self, out: &mut impl Write, found: &Found<'_>) -> io::Result<()> {
@@ -37,16 +43,17 @@ impl Printer for Text {
         line.clear();
         line.hex(place.offset, 10).text("  ");
         match source.map(|source| source.id) {
-            Some(id @ 0..=0xff) => line.hex_byte(id as u8),
-            Some(id) => line.text(&format!("{id:02x}")),
-            None => line.text("--"),
+            Some(id @ 0..=0xff) => line.text("0x").hex_byte(id as u8),
+            Some(id) => line.text(&format!("{id:#04x}")),
+            None => line.text("--  "),
         };
         line.text("  ");
+        let room = width() - BEFORE;
         let mut dots = usize::from(padding > 0);
         let (mut bytes, mut words) = (&bytes[padding..], words.bytes());
         loop {
             let (now, later) = bytes.split_at(bytes.len().min(BYTES - dots));
-            let (words_now, words_later) = split_words(words);
+            let (words_now, words_later) = split_words(words, room);
             line.text(if dots == 1 { ".. " } else { "" });
             for (i, byte) in now.iter().enumerate() {
                 line.text(if i == 0 { "" } else { " " }).hex_byte(*byte);
@@ -60,7 +67,7 @@ impl Printer for Text {
             if bytes.is_empty() && words.is_empty() {
                 return out.write_all(line.bytes());
             }
-            line.blanks(16);
+            line.blanks(18);
         }
     }
 
@@ -81,27 +88,27 @@ impl Printer for Text {
 
 /// A line that belongs to no source.
 fn note(out: &mut impl Write, offset: u64, words: &str) -> io::Result<()> {
-    write!(out, "{offset:#10x}  --  {:19}", "")?;
+    write!(out, "{offset:#10x}  --  {:21}", "")?;
     let mut words = words.as_bytes();
     loop {
-        let (now, later) = split_words(words);
+        let (now, later) = split_words(words, width() - BEFORE);
         out.write_all(now)?;
         writeln!(out)?;
         if later.is_empty() {
             return Ok(());
         }
-        write!(out, "{:35}", "")?;
+        write!(out, "{:BEFORE$}", "")?;
         words = later;
     }
 }
 
 /// What fits on a line, and the rest. Breaks after a comma if there is one, else at a blank.
-fn split_words(words: &[u8]) -> (&[u8], &[u8]) {
-    if words.len() <= WORDS {
+fn split_words(words: &[u8], room: usize) -> (&[u8], &[u8]) {
+    if words.len() <= room {
         return (words, b"");
     }
     let text = str::from_utf8(words).unwrap_or_default();
-    let Some((end, _)) = text.char_indices().nth(WORDS) else { return (words, b"") };
+    let Some((end, _)) = text.char_indices().nth(room) else { return (words, b"") };
     let head = &text[..end];
     let at = head.rfind(", ").map(|comma| comma + 1).or(head.rfind(' ')).unwrap_or(head.len());
     (&words[..at], words[at..].trim_ascii_start())

@@ -13,10 +13,10 @@ pub struct PortArgs {
 
     /// The size of that buffer, with its unit: 512bits, 64B, 4KiB. If not given, it is as large as it has to be. Each thread has its own.
     #[arg(long, value_name = "SIZE", requires = "port", value_parser = size)]
-    buffer: Option<u64>,
+    port_buffer: Option<u64>,
 
     /// What happens when the buffer is full.
-    #[arg(long, value_enum, requires = "buffer", default_value_t = WhenFull::Stall)]
+    #[arg(long, value_enum, requires = "port_buffer", default_value_t = WhenFull::Stall)]
     when_full: WhenFull,
 }
 
@@ -35,7 +35,7 @@ impl PortArgs {
         use tracewright_core::port::WhenFull::{Drop, Stall};
         let rate = self.port?;
         let when_full = if self.when_full == WhenFull::Drop { Drop } else { Stall };
-        let limited = self.buffer.map(|bits| Port { rate, bits, when_full });
+        let limited = self.port_buffer.map(|bits| Port { rate, bits, when_full });
         Some(PortRequest { rate, limited })
     }
 }

@@ -12,7 +12,7 @@ use tracewright_profile::{Binary, Profile, Program};
 
 use super::Opts;
 use super::open::{Counted, no_trace};
-use crate::output::{Error, Outcome, report};
+use crate::output::{Error, Outcome, remark, report};
 use tracewright::profile::{Outside, attribute};
 
 /// Programs that are not here are named up to so many.
@@ -83,9 +83,17 @@ pub fn load(opts: &Opts) -> Result<Counted, Error> {
     if let Some(more @ 1..) = missing.len().checked_sub(MOST_NAMED) {
         report(&format!("no code of {more} more of the programs"));
     }
+    if found.is_empty() && !missing.is_empty() {
+        return Err(wrong(format!(
+            "a branch list is followed through its programs, and none of its {} is here: name them with --image, or their \
+             folder with --symfs",
+            missing.len()
+        )));
+    }
     let programs = format!("{} of {} programs", found.len(), list.binaries.len());
     let Expanded { followed, lost } = expanded;
-    report(&format!("{followed} branches of {programs} followed, {lost} could not be"));
+    let say = if lost == 0 { remark } else { report };
+    say(&format!("{followed} branches of {programs} followed, {lost} could not be"));
     let outcome = if missing.is_empty() && lost == 0 { Outcome::Good } else { Outcome::HadErrors };
     profile.funnel.instructions = profile.instructions();
     let program = Program::new(&profile, &image);
@@ -114,8 +122,12 @@ fn program(opts: &Opts, listed: &Listed) -> Result<(Found, Isa), String> {
             let bytes = map_file(&image.path).map_err(|problem| problem.message)?;
             Found { path: image.path.clone(), bytes, debug: None }
         }
-        None => perf::find_binary(&listed.path, &listed.build_id, &opts.capture.symfs, &opts.capture.capture)
-            .map_err(|error| error.to_string())?,
+        None => {
+            let (capture, debuginfod) = (&opts.capture, opts.capture.debuginfod());
+            let (symfs, beside) = (&capture.symfs, &capture.capture);
+            perf::find_binary(&listed.path, &listed.build_id, symfs, beside, debuginfod.as_ref())
+                .map_err(|error| error.to_string())?
+        }
     };
     let head = bytes.as_slice();
     let isa = match (head.get(18..20), head.get(4)) {

@@ -8,7 +8,7 @@ use tracewright_profile::export::{self, ranges};
 use tracewright_profile::{Profile, Program, branch_list};
 
 use super::Format;
-use crate::output::{Error, report};
+use crate::output::{Error, remark};
 
 /// A profile in one of the formats for compilers.
 pub fn write(format: Format, profile: &Profile, program: &Program) -> Result<Vec<u8>, Error> {
@@ -17,9 +17,7 @@ pub fn write(format: Format, profile: &Profile, program: &Program) -> Result<Vec
     let samples = |discriminators| {
         let samples = Samples::new(profile, program, discriminators);
         if samples.functions.is_empty() {
-            let message = "nothing that ran has debug information: compile the program with -g (clang: \
-                -gmlt -fdebug-info-for-profiling)";
-            return Err(Error::Message(message.into()));
+            return Err(without_lines());
         }
         Ok(samples)
     };
@@ -36,12 +34,21 @@ pub fn write(format: Format, profile: &Profile, program: &Program) -> Result<Vec
         Format::Gcov16 => export::gcov::write(&samples(Discriminators::Plain)?, Version::Three),
         Format::Table
         | Format::Csv
+        | Format::Tree
         | Format::Folded
         | Format::Flamegraph
         | Format::Pprof
         | Format::Callgrind
+        | Format::LlvmContexts
         | Format::Tracewright => return Err(Error::Message("not a format for compilers".into())),
     })
+}
+
+/// The error of formats that are made of source lines.
+pub fn without_lines() -> Error {
+    let message = "nothing that ran has debug information: compile the program with -g (clang: -gmlt \
+        -fdebug-info-for-profiling)";
+    Error::Message(message.into())
 }
 
 /// The binary of which the most ran; says so where there are others.
@@ -55,7 +62,7 @@ fn largest(profile: &Profile) -> Result<u32, Error> {
     let elf_files = ran.iter().filter(is_elf).count();
     if elf_files > 1 {
         let name = &profile.binaries[number as usize].name;
-        report(&format!("{elf_files} binaries ran; this is the profile of {name} (--binary picks another)"));
+        remark(&format!("{elf_files} binaries ran; this is the profile of {name} (--binary picks another)"));
     }
     Ok(number)
 }

@@ -1,5 +1,7 @@
 //! Rows of one kind as comma-separated values. Which columns there are never depends on the capture.
 
+use std::borrow::Cow;
+
 use clap::ValueEnum;
 use tracewright_core::{Class, Flow, Role};
 use tracewright_profile::{Code, Place, Profile, Program, branches};
@@ -21,6 +23,10 @@ pub enum Rows {
     Branches,
     /// A way from a branch to where execution went on, taken or not. Where that is not known (before a gap), to_address is empty.
     Edges,
+    /// Calls of one function by another: how often, and what ran in them.
+    CallEdges,
+    /// A function on one path of calls; parent is the number of its caller's row.
+    CallTree,
     /// Events of one number at one block.
     Events,
     /// Events of one number in one function.
@@ -30,12 +36,12 @@ pub enum Rows {
 impl Rows {
     /// Whether the table has them.
     pub fn are_of_table(self) -> bool {
-        !matches!(self, Self::Blocks | Self::Branches | Self::Edges)
+        !matches!(self, Self::Blocks | Self::Branches | Self::Edges | Self::CallTree)
     }
 
     /// Whether it must be known in which order things ran.
-    pub fn are_of_events(self) -> bool {
-        matches!(self, Self::Events | Self::FunctionEvents)
+    pub fn need_order(self) -> bool {
+        matches!(self, Self::Events | Self::FunctionEvents | Self::CallEdges | Self::CallTree)
     }
 }
 
@@ -69,7 +75,7 @@ impl<'a> Places<'a> {
             binary.map(|binary| binary.name.as_str()).into(),
             binary.map(tracewright_profile::Binary::build_id_hex).into(),
             Cell::address(place.address),
-            self.program.symbol(place).map(|symbol| symbol.name).into(),
+            self.program.function_name(place).map(Cow::into_owned).into(),
             source.map(|source| source.file).into(),
             source.map(|source| source.line).into(),
         ]
@@ -91,6 +97,7 @@ pub fn of_report(rows: Rows, report: &Report<'_>, profile: &Profile) -> String {
     let places = Places { profile, program: report.program };
     match rows {
         Rows::Loops => loops(report, &places),
+        Rows::CallEdges => call_edges(report),
         Rows::Events => events(report, &places),
         Rows::FunctionEvents => events_of_functions(report),
         _ => functions(report, &places),
@@ -126,9 +133,32 @@ fn functions(report: &Report<'_>, places: &Places<'_>) -> String {
     csv.finish()
 }
 
-fn loops(report: &Report<'_>, places: &Places<'_>) -> String {
+fn call_edges(report: &Report<'_>) -> String {
     let mut csv =
-        Csv::new(columns!("depth", "irreducible", "entries", "trips", "fewest", "most", "instructions"));
+        Csv::new(["caller", "callee", "inlined", "calls", "inclusive_instructions", "inclusive_cycles"]);
+    for (caller, callee, of) in &report.edges {
+        csv.row([
+            report.calls.functions.name(*caller).into(),
+            report.calls.functions.name(*callee).into(),
+            of.is_inlined.into(),
+            of.calls.into(),
+            of.inclusive.instructions.into(),
+            report.calls.has_cycles.then_some(of.inclusive.cycles).into(),
+        ]);
+    }
+    csv.finish()
+}
+
+fn loops(report: &Report<'_>, places: &Places<'_>) -> String {
+    let mut csv = Csv::new(columns!(
+        "depth",
+        "irreducible",
+        "entries",
+        "trips",
+        "trips_least",
+        "trips_most",
+        "instructions"
+    ));
     for (of, trips) in &report.loops {
         let range = trips.range.filter(|_| report.is_ordered);
         csv.row(row!(
@@ -179,7 +209,7 @@ fn sorted(profile: &Profile) -> Vec<&Code> {
 }
 
 fn blocks(places: &Places<'_>) -> String {
-    let mut csv = Csv::new(columns!("bytes", "block_instructions", "runs", "taken", "not_taken", "through"));
+    let mut csv = Csv::new(columns!("bytes", "block_instructions", "count", "taken", "not_taken", "through"));
     for code in sorted(places.profile) {
         let runs = places.profile.blocks[code];
         csv.row(row!(

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use tracewright_profile::{Branch, EventRow, Funnel, Paths, Place};
 
 use crate::funnel;
+use crate::json::{address, line};
 use tracewright::profile::Report;
 
 /// One object, with all rows.
@@ -11,7 +12,7 @@ pub fn object(report: &Report<'_>, funnel: &Funnel) -> String {
     let functions = report.functions.iter().map(|(number, of)| {
         let function = &report.calls.functions.list()[*number as usize];
         let mut row = json!({
-            "function": function.name, "binary": report.binary_of(function), "address": function.start.map(|start| format!("{start:#x}")),
+            "function": function.name, "binary": report.binary_of(function), "address": function.start.map(address),
             "instructions": of.own.instructions, "calls": of.calls,
         });
         if report.is_ordered {
@@ -36,8 +37,8 @@ pub fn object(report: &Report<'_>, funnel: &Funnel) -> String {
         row["trips"] = trips.trips.into();
         row["instructions"] = trips.instructions.into();
         if report.is_ordered {
-            row["fewest"] = trips.range.map(|range| range.0).into();
-            row["most"] = trips.range.map(|range| range.1).into();
+            row["trips_least"] = trips.range.map(|range| range.0).into();
+            row["trips_most"] = trips.range.map(|range| range.1).into();
             row["histogram"] = histogram.collect();
         }
         row
@@ -51,7 +52,7 @@ pub fn object(report: &Report<'_>, funnel: &Funnel) -> String {
             .iter()
             .map(|(to, count)| {
                 let mut row = at(report, *to);
-                row["calls"] = (*count).into();
+                row["count"] = (*count).into();
                 row
             })
             .collect();
@@ -67,6 +68,18 @@ pub fn object(report: &Report<'_>, funnel: &Funnel) -> String {
         "funnel": funnel::object(funnel),
     });
     if report.is_ordered {
+        let edges = report.edges.iter().map(|(caller, callee, of)| {
+            let name = |number: u32| report.calls.functions.name(number);
+            let mut row = json!({
+                "caller": name(*caller), "callee": name(*callee), "inlined": of.is_inlined, "calls": of.calls,
+                "inclusive_instructions": of.inclusive.instructions,
+            });
+            if report.calls.has_cycles {
+                row["inclusive_cycles"] = of.inclusive.cycles.into();
+            }
+            row
+        });
+        object["call_edges"] = edges.collect();
         object["callers_unknown"] = report.losses.gaps.into();
         object["returns_elsewhere"] = report.losses.returns.into();
         object["calls_too_deep"] = report.losses.too_deep.into();
@@ -87,7 +100,7 @@ pub fn object(report: &Report<'_>, funnel: &Funnel) -> String {
     if let Some(paths) = &report.paths {
         object["paths"] = path_tables(report, paths);
     }
-    format!("{object}\n")
+    line("profile", object)
 }
 
 fn counted(mut row: Value, event: u8, of: &EventRow) -> Value {
@@ -106,7 +119,7 @@ fn path_tables(report: &Report<'_>, paths: &Paths) -> Value {
     let is_there = |place: Place| report.is_there(place);
     let branches = paths.conditioned().into_iter().filter(|of| is_there(of.place)).map(|of| {
         let mut row = at(report, of.place);
-        row["runs"] = of.runs.into();
+        row["count"] = of.runs.into();
         row["taken"] = of.taken.into();
         row["bits"] = of.entropy.into();
         row["bits_given_path"] = of.given_path.into();
@@ -124,8 +137,8 @@ fn path_tables(report: &Report<'_>, paths: &Paths) -> Value {
         let branches = path
             .branches
             .iter()
-            .map(|(place, taken)| json!({ "address": format!("{:#x}", place.address), "taken": taken }));
-        json!({ "runs": path.runs, "branches": branches.collect::<Vec<_>>() })
+            .map(|(place, taken)| json!({ "address": address(place.address), "taken": taken }));
+        json!({ "count": path.runs, "branches": branches.collect::<Vec<_>>() })
     });
     json!({
         "width": paths.width(), "dropped": paths.dropped(),
@@ -137,12 +150,13 @@ fn path_tables(report: &Report<'_>, paths: &Paths) -> Value {
 
 /// A row with a place in it.
 fn at(report: &Report<'_>, place: Place) -> Value {
-    let symbol = report.program.symbol(place);
+    let source = report.program.source(place).filter(|source| source.line > 0);
     json!({
         "binary": report.binaries.get(place.binary as usize),
-        "address": format!("{:#x}", place.address),
-        "function": symbol.map(|symbol| symbol.name),
-        "source": report.source(place),
+        "address": address(place.address),
+        "function": report.program.function_name(place),
+        "file": source.as_ref().map(|source| source.file),
+        "line": source.as_ref().map(|source| source.line),
     })
 }
 

@@ -6,24 +6,28 @@ mod csv;
 mod json;
 pub mod open;
 mod text;
+mod tree;
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use tracewright::profile::{Followed, Follower, Only, Report};
+use tracewright::ThreadNames;
+use tracewright::profile::{ContextCounter, Followed, Follower, Only, Report};
 use tracewright_profile::export::folded::Weight;
-use tracewright_profile::{Binary, Functions, Graph, PlaceFilter, Profile, Program, WIDEST, export, store};
+use tracewright_profile::{
+    Binary, CallTree, Functions, Graph, PlaceFilter, Profile, Program, WIDEST, export, store,
+};
 
 use self::csv::Rows;
 use self::open::{Counted, Decoded};
-use crate::args::CaptureArgs;
+use crate::args::{CaptureArgs, InlineArgs};
 use crate::clocks::{self, report_ends};
 use crate::decode::Within;
-use crate::filter::{PartArgs, reasons};
+use crate::filter::{FilterArgs, PartArgs, reasons};
 use crate::funnel::{self, Left};
 use crate::images;
-use crate::output::{Error, Form, Outcome, Output};
+use crate::output::{Error, ForceArgs, Form, Outcome, Output, report};
 use crate::stalls::title;
 
 /// Count what ran, for people and for compilers.
@@ -38,6 +42,7 @@ use crate::stalls::title;
 Examples:
   tracewright profile run
   tracewright profile run --top 20 --calls
+  tracewright profile run --format tree --min-share 5
   tracewright profile run --paths
   tracewright profile run --function main --from-cycle 1000 --to-cycle 2000
   tracewright profile run --format flamegraph -o run.svg
@@ -66,10 +71,12 @@ pub struct Opts {
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
 
-    /// The table as one JSON object, with all rows.
+    /// Write JSON, for programs; the book lists its fields.
     #[arg(long)]
     json: bool,
 
+    /// Follow calls and returns.
+    ///
     /// Besides, in the table: who calls whom. Instructions with those of all that a function calls, exceptions as calls, the fewest and
     /// the most trips of loops, cycles, events. All is read once more for it, in order and on one core.
     #[arg(long)]
@@ -81,13 +88,23 @@ pub struct Opts {
         value_parser = clap::value_parser!(u8).range(1..=WIDEST as i64))]
     paths: Option<u8>,
 
-    /// What stacks weigh in folded stacks and flame graphs.
+    #[command(flatten)]
+    inline: InlineArgs,
+
+    /// Leave out of the call tree what weighs less, with all that it calls: a percentage of the whole.
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percentage)]
+    min_share: f64,
+
+    /// What stacks weigh in call trees, folded stacks and flame graphs.
     #[arg(long, value_enum, default_value_t = Weigh::Instructions)]
     weight: Weigh,
 
-    /// Where to; - is standard output.
-    #[arg(short, long, value_name = "FILE")]
+    /// Where the result is written: a file (- is standard output), or the folder of a capture, which is made.
+    #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
+
+    #[command(flatten)]
+    force: ForceArgs,
 }
 
 /// What is written.
@@ -97,6 +114,8 @@ pub enum Format {
     Table,
     /// Comma-separated values: all rows of one kind (--rows), for spreadsheets and scripts.
     Csv,
+    /// Who called whom, as an indented tree: each function with what it calls below it, the heaviest first (--min-share, --json).
+    Tree,
     /// Call stacks, a line each: `main;sort 1234`, for flame graphs.
     Folded,
     /// A flame graph, as SVG.
@@ -109,6 +128,8 @@ pub enum Format {
     Llvm,
     /// The same in LLVM's extended binary form.
     LlvmBinary,
+    /// LLVM's sample profile with calling contexts (CSSPGO), as text.
+    LlvmContexts,
     /// What llvm-profgen reads: --unsymbolized-profile.
     Profgen,
     /// What BOLT reads: perf2bolt -pa.
@@ -137,6 +158,21 @@ pub enum Weigh {
     Cycles,
 }
 
+impl Weigh {
+    /// Returns what stacks weigh, if these stacks tell it.
+    pub fn of(self, calls: &CallTree) -> Result<Weight, Error> {
+        match self {
+            Self::Instructions => Ok(Weight::Instructions),
+            Self::Cycles if !calls.has_cycles => {
+                let message =
+                    "nothing tells cycles here: record with --timing and --delta, or leave out --weight";
+                Err(Error::Message(message.into()))
+            }
+            Self::Cycles => Ok(Weight::Cycles),
+        }
+    }
+}
+
 impl Opts {
     /// Whether it is the table, or rows of it.
     fn is_table(&self) -> bool {
@@ -152,21 +188,27 @@ impl Opts {
             | Format::BranchList
             | Format::Gcov
             | Format::Gcov16 => Form::Binary,
-            Format::Table if self.json => Form::Json,
+            Format::Table | Format::Tree => Form::json_if(self.json),
+            Format::Flamegraph => Form::Xml,
             _ => Form::Text,
         }
     }
 
+    /// Whether it tells who called whom on which path.
+    fn has_stacks(&self) -> bool {
+        self.format.has_stacks() || self.format == Format::Csv && self.rows == Rows::CallTree
+    }
+
     /// Whether the table needs to know in which order things ran.
     fn wants_order(&self) -> bool {
-        self.calls || self.paths.is_some() || self.format == Format::Csv && self.rows.are_of_events()
+        self.calls || self.paths.is_some() || self.format == Format::Csv && self.rows.need_order()
     }
 }
 
 impl Format {
     /// Whether it tells who called whom.
     fn has_stacks(self) -> bool {
-        matches!(self, Self::Folded | Self::Flamegraph | Self::Pprof | Self::Callgrind)
+        matches!(self, Self::Tree | Self::Folded | Self::Flamegraph | Self::Pprof | Self::Callgrind)
     }
 
     /// Whether it tells of all that ran, and not only of ELF files, which are all that compilers know.
@@ -210,25 +252,28 @@ impl Format {
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let output = opts.output.as_deref().unwrap_or(Path::new("-"));
-    if opts.json && opts.format != Format::Table {
-        return Err(Error::Message("--json is a form of the table: leave out --format".into()));
+    if opts.json && !matches!(opts.format, Format::Table | Format::Tree) {
+        return Err(Error::Message(
+            "--json is a form of the table and of the tree: leave out --format".into(),
+        ));
     }
     let form = opts.form();
     if form == Form::Binary && output.as_os_str() == "-" && std::io::stdout().is_terminal() {
         return Err(Error::Message("this is no text for a terminal: say where to with -o FILE".into()));
     }
-    let output = Output::open_whole(output, form)?;
+    let output = Output::open_whole(output, form, opts.force)?;
     let counted = if branch_list::is_one(&opts.capture.capture) {
         branch_list::load(opts)?
     } else {
         Counted::open(&opts.capture, &opts.part)?
     };
     let Counted { mut profile, program, mut outcome, decoded, outside } = counted;
+    let program = opts.inline.of(program);
     let is_whole = decoded.is_some() || profile.instructions() == profile.funnel.instructions;
     let places = opts.part.filter.places(&profile, &[&program])?;
     // The table shows rows that are there as they are without a filter: what they call, and what is around them, counts.
     if let Some(places) = places.as_ref().filter(|_| !opts.is_table()) {
-        profile.retain(|place| places.has(place));
+        places.keep(&mut profile, &program);
     }
     profile.funnel.in_output = in_output(&profile, opts.format);
     let bytes = match (opts.format, &decoded) {
@@ -252,10 +297,14 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             }
             .into_bytes()
         }
-        (format, Some(decoded)) if format.has_stacks() => {
+        (_, Some(decoded)) if opts.has_stacks() => {
             stacks(opts, decoded, &profile, &program, places.as_ref(), &mut outcome)?
         }
-        (format, None) if format.has_stacks() => return Err(without_order(opts)),
+        (Format::LlvmContexts, Some(decoded)) => {
+            contexts(opts, decoded, &program, places.as_ref(), &mut outcome)?
+        }
+        (Format::LlvmContexts, None) => return Err(without_order(opts)),
+        (_, None) if opts.has_stacks() => return Err(without_order(opts)),
         (Format::Csv, _) => csv::counted(opts.rows, &profile, &program).into_bytes(),
         (format, _) => compilers::write(format, &profile, &program)?,
     };
@@ -268,11 +317,17 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     Ok(outcome.and(Outcome::from_errors(is_empty.into())))
 }
 
+/// A percentage, from 0 to 100.
+fn percentage(text: &str) -> Result<f64, String> {
+    let number = text.trim_end_matches('%').parse().ok().filter(|number| (0.0..=100.0).contains(number));
+    number.ok_or_else(|| "expected a percentage from 0 to 100".into())
+}
+
 /// The capture only counts.
 fn without_order(opts: &Opts) -> Error {
     let path = opts.capture.capture.display();
     let instead = match opts.format {
-        Format::Csv if opts.rows.are_of_events() => "choose other --rows",
+        Format::Csv if opts.rows.need_order() => "choose other --rows",
         Format::Csv | Format::Table => "leave out --calls and --paths",
         _ => "choose another --format",
     };
@@ -288,20 +343,43 @@ fn in_order(
     places: Option<&PlaceFilter>,
     outcome: &mut Outcome,
 ) -> Result<Followed, Error> {
+    follow(decoded, (program, graph), (&opts.part.filter, places), opts.paths, outcome)
+}
+
+/// Reads all elements once more, in order: who called whom, how loops turned.
+fn follow(
+    decoded: &Decoded,
+    (program, graph): (&Program, &Graph),
+    (filter, places): (&FilterArgs, Option<&PlaceFilter>),
+    paths: Option<u8>,
+    outcome: &mut Outcome,
+) -> Result<Followed, Error> {
     let clocks = decoded.clocks();
     *outcome = outcome.and(clocks::outcome(clocks));
-    let window = opts.part.filter.window()?;
+    let window = filter.window()?;
     let only = Only { window: &window, places };
-    let ordered = Follower::new(clocks, program, graph, opts.paths.map(usize::from), only);
+    let threads = ThreadNames::of(decoded.trace.capture());
+    let ordered = Follower::new(clocks, (program, graph), &threads, paths.map(usize::from), only);
     // What is wrong was counted when it was decoded first.
-    let within = Within { trace: &decoded.trace, again: true };
+    let within = Within { trace: &decoded.trace, again: true, has_funnel: true };
     // With a time that is asked for, the clock was read before.
     let report = |followed: &Followed| {
-        if window.is_all() {
-            report_ends(followed.ends.iter().copied());
-        }
+        let ends = followed.ends.iter().copied();
+        if window.is_all() { report_ends(ends) } else { Outcome::Good }
     };
-    Ok(within.decode(&ordered, report)?.0)
+    let (followed, _, decoding) = within.decode(&ordered, report)?;
+    *outcome = outcome.and(decoding);
+    Ok(followed)
+}
+
+/// Stacks of a capture.
+pub fn call_tree(
+    decoded: &Decoded,
+    program: &Program,
+    (filter, places): (&FilterArgs, Option<&PlaceFilter>),
+    outcome: &mut Outcome,
+) -> Result<CallTree, Error> {
+    Ok(follow(decoded, (program, &Graph::default()), (filter, places), None, outcome)?.calls)
 }
 
 /// Stacks: all that are in them run in the places that are asked for, but who called them need not be there.
@@ -314,22 +392,41 @@ fn stacks(
     outcome: &mut Outcome,
 ) -> Result<Vec<u8>, Error> {
     let done = in_order(opts, decoded, program, &Graph::default(), places, outcome)?;
-    let weight = match opts.weight {
-        Weigh::Instructions => Weight::Instructions,
-        Weigh::Cycles if !done.calls.has_cycles => {
-            let message =
-                "nothing tells cycles here: record with --timing and --delta, or leave out --weight";
-            return Err(Error::Message(message.into()));
-        }
-        Weigh::Cycles => Weight::Cycles,
-    };
+    let weight = opts.weight.of(&done.calls)?;
     Ok(match opts.format {
+        Format::Tree if opts.json => tree::json(&done.calls).into_bytes(),
+        Format::Tree => tree::text(&done.calls, weight, opts.min_share).into_bytes(),
+        Format::Csv => tree::csv(&done.calls).into_bytes(),
         Format::Folded => export::folded::write(&done.calls, weight).into_bytes(),
         Format::Flamegraph => export::flamegraph::write(&done.calls, weight, &title(&opts.capture.capture))
             .map_err(|error| Error::Message(error.to_string()))?,
         Format::Pprof => export::pprof::write(&done.calls, profile, program),
         _ => export::callgrind::write(&done.calls, profile, program).into_bytes(),
     })
+}
+
+/// Counts by calling context.
+fn contexts(
+    opts: &Opts,
+    decoded: &Decoded,
+    program: &Program,
+    places: Option<&PlaceFilter>,
+    outcome: &mut Outcome,
+) -> Result<Vec<u8>, Error> {
+    let clocks = decoded.clocks();
+    *outcome = outcome.and(clocks::outcome(clocks));
+    let window = opts.part.filter.window()?;
+    let counter = ContextCounter::new(clocks, program, Only { window: &window, places });
+    // What is wrong was counted when it was decoded first.
+    let within = Within { trace: &decoded.trace, again: true, has_funnel: true };
+    let (contexts, ..) = within.decode(&counter, |_| Outcome::Good)?;
+    if contexts.folded() > 0 {
+        let calls = contexts.folded();
+        report(&format!("{calls} calls lost their callers: there are too many contexts"));
+        *outcome = outcome.and(Outcome::HadErrors);
+    }
+    let text = export::llvm_contexts::write(&contexts, program);
+    if text.is_empty() { Err(compilers::without_lines()) } else { Ok(text.into_bytes()) }
 }
 
 /// Instructions that are in the output.

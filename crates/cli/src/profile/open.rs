@@ -8,7 +8,7 @@ use tracewright_input::file::first_bytes;
 use tracewright_input::{ImageFile, map_file, perf};
 use tracewright_profile::{Binary, Profile, Program, store};
 
-use tracewright::profile::{BlockCounter, Outside, WindowCounter, attribute, fill, in_binaries};
+use tracewright::profile::{BlockCounter, Outside, WindowCounter, attribute, fill, in_binaries, locate};
 use tracewright::{Clocks, Trace};
 
 use crate::args::CaptureArgs;
@@ -16,7 +16,7 @@ use crate::clocks::{self, report_ends};
 use crate::decode::Within;
 use crate::filter::PartArgs;
 use crate::funnel;
-use crate::output::{Error, Outcome, report};
+use crate::output::{Error, Outcome, is_quiet, remark, report};
 
 /// A profile, and the binaries of it that are here.
 pub struct Counted {
@@ -56,17 +56,17 @@ impl Counted {
             return Self::read(capture, &program.images);
         }
         let (trace, mut outcome) = program.open(capture)?;
-        let trace = part.of(trace);
-        let (within, image) = (Within { trace: &trace, again: false }, trace.image());
+        let trace = part.of(trace)?;
+        let (within, image) = (Within { trace: &trace, again: false, has_funnel: true }, trace.image());
         // By node, instructions are not counted in order, and where branches went is counted of all that is decoded.
-        let in_order = !window.is_all() || !filter.is_whole() || filter.limits.any_instructions();
+        let in_order = !window.is_all() || !filter.offsets.is_whole() || filter.limits.any_instructions();
         let clocks = OnceCell::new();
-        let (mut profile, program, outside, (tally, errors)) = if !in_order {
-            let (counts, tally, errors) = within.decode(&BlockCounter, |_| {})?;
+        let (mut profile, program, outside, (tally, decoding)) = if !in_order {
+            let (counts, tally, decoding) = within.decode(&BlockCounter, |_| Outcome::Good)?;
             let mut profile = in_binaries(counts, image);
             let program = Program::new(&profile, image);
             attribute(&mut profile, &program);
-            (profile, program, Outside::default(), (tally, errors))
+            (profile, program, Outside::default(), (tally, decoding))
         } else {
             let none = Clocks::default();
             let clocks = match window.cycles {
@@ -78,15 +78,20 @@ impl Counted {
             };
             outcome = outcome.and(clocks::outcome(clocks));
             let window = filter.window_of(&trace, clocks)?;
-            let (done, tally, errors) =
-                within.decode(&WindowCounter { clocks, window: &window }, |done| {
-                    report_ends(done.ends.iter().copied());
+            let (done, tally, decoding) = within
+                .decode(&WindowCounter { clocks, window: &window }, |done| {
+                    report_ends(done.ends.iter().copied())
                 })?;
             let (profile, program, outside) = done.finish(image);
-            (profile, program, outside, (tally, errors))
+            (profile, program, outside, (tally, decoding))
         };
         fill(&mut profile.funnel, &tally);
-        outcome = outcome.and(Outcome::from_errors(errors));
+        locate(&mut profile, &program);
+        if part.filter.any_threads() && tally.instructions == 0 && tally.left_out > 0 {
+            part.filter.report_nothing(&trace);
+        }
+        outcome = outcome.and(decoding);
+        profile.funnel.faults = (outcome != Outcome::Good).into();
         let decoded = Some(Decoded { trace, clocks });
         Ok(Self { profile, program, outcome, decoded, outside })
     }
@@ -96,6 +101,9 @@ impl Counted {
         let mut profile = read(&capture.capture)?;
         let (program, outcome) = programs(&profile, capture, named);
         let outcome = outcome.and(funnel::outcome(&profile.funnel));
+        if is_quiet() && !profile.funnel.is_complete() {
+            report(&format!("{}: not complete when it was counted", capture.capture.display()));
+        }
         // Of what filters have left out, nothing is known any more but how much it was.
         if profile.instructions() == profile.funnel.instructions {
             attribute(&mut profile, &program);
@@ -111,8 +119,9 @@ pub fn no_trace(
     what: &str,
 ) -> Result<(), Error> {
     let option = [
-        (!select.is_all(), "--id and --buffer"),
-        (!filter.is_whole(), "--from and --to"),
+        (!select.is_all(), "--id, --buffer and --cpu"),
+        (filter.any_threads(), "--pid and --tid"),
+        (!filter.offsets.is_whole(), "--from and --to"),
         (filter.limits.any(), "--max-instructions and --max-memory"),
         (!filter.window()?.is_all(), "--from-cycle, --to-cycle, --from-time and --to-time"),
         (capture.packing.is_some() || !capture.sources.is_empty(), "--packing and --source"),
@@ -154,10 +163,10 @@ fn programs(profile: &Profile, capture: &CaptureArgs, named: &[ImageFile]) -> (P
         outcome = Outcome::HadErrors;
     }
     for (binary, why) in missing.iter().take(MOST_NAMED) {
-        report(&format!("{}: no symbols of it: {why}", binary.name));
+        remark(&format!("{}: no symbols of it: {why}", binary.name));
     }
     if missing.len() > MOST_NAMED {
-        report(&format!("{} more binaries are not here either", missing.len() - MOST_NAMED));
+        remark(&format!("{} more binaries are not here either", missing.len() - MOST_NAMED));
     }
     (Program::new(profile, &builder.build()), outcome)
 }
@@ -195,8 +204,17 @@ fn add(
     let (bytes, debug) = match file {
         Some(file) => (map_file(&file.path).map_err(|problem| problem.to_string())?, None),
         None => {
-            let found = perf::find_binary(&binary.name, &binary.build_id, &capture.symfs, &capture.capture)
-                .map_err(|error| error.to_string())?;
+            let debuginfod = capture.debuginfod();
+            let find = |path: &str, server| {
+                perf::find_binary(path, &binary.build_id, &capture.symfs, &capture.capture, server)
+            };
+            // Where it ran, where it was when the profile was made, and only then on servers.
+            let found = match (find(&binary.name, None), &binary.found) {
+                (Err(_), Some(path)) => find(path, None).or_else(|_| find(&binary.name, debuginfod.as_ref())),
+                (Err(_), None) => find(&binary.name, debuginfod.as_ref()),
+                (found, _) => found,
+            };
+            let found = found.map_err(|error| error.to_string())?;
             (found.bytes, found.debug)
         }
     };

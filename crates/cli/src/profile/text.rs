@@ -1,20 +1,20 @@
-//! The default output, for people: 80 columns wide.
+//! The default output, for people.
 
 use std::fmt::Write;
 
-use tracewright_profile::{DEEPEST, EventRow, Paths, Place};
+use tracewright_profile::{DEEPEST, Edge, EventRow, Paths, Place};
 
 use crate::record::grouped;
+use crate::terminal::{END, HEADING, hot, width};
 use tracewright::names;
 use tracewright::profile::Report;
-
-const WIDTH: usize = 80;
 
 /// All tables, the first `top` rows of each.
 pub fn all(report: &Report<'_>, top: usize) -> String {
     let mut text = String::new();
     sums(&mut text, report);
     functions(&mut text, report, top);
+    edges(&mut text, report, top);
     loops(&mut text, report, top);
     branches(&mut text, report, top);
     indirect(&mut text, report, top);
@@ -23,7 +23,9 @@ pub fn all(report: &Report<'_>, top: usize) -> String {
         path_tables(&mut text, report, paths, top);
     }
     if !report.is_ordered {
-        text.push_str("\nWith --calls: inclusive counts, the most trips of loops, cycles, events.\n");
+        text.push_str(
+            "\nWith --calls: inclusive counts, who calls whom, the most trips of loops, cycles,\nevents.\n",
+        );
     }
     text
 }
@@ -63,23 +65,57 @@ fn functions(text: &mut String, report: &Report<'_>, top: usize) {
     let only = |is_there: bool, cells: String| if is_there { cells } else { String::new() };
     let inclusive = only(is_ordered, format!("{:>14}{:>6}", "inclusive", "%"));
     let cycles = only(has_cycles, format!("{:>6}", "CPI"));
-    let _ = writeln!(text, "\n{:>13}{:>6}{inclusive}{:>11}{cycles}  function", "exclusive", "%", "calls");
-    let room = WIDTH - 32 - inclusive.len() - cycles.len();
+    let _ = writeln!(
+        text,
+        "\n{HEADING}{:>13}{:>6}{inclusive}{:>11}{cycles}  function{END}",
+        "exclusive", "%", "calls"
+    );
+    let room = width() - 32 - inclusive.len() - cycles.len();
     for (number, of) in report.functions.iter().take(top) {
         let (own, all) = (of.own.instructions, of.inclusive.instructions);
-        let share = percent(own, report.instructions);
+        let share = share(own, report.instructions);
         let inclusive =
-            only(is_ordered, format!("{:>14}{:>6}", grouped(all), percent(all, report.instructions)));
+            only(is_ordered, format!("{:>14}{}", grouped(all), self::share(all, report.instructions)));
         let cycles = only(has_cycles, format!("{:>6}", ratio(of.own.cycles, own)));
         let name = names::cut(report.calls.functions.name(*number), room);
-        let _ = writeln!(
-            text,
-            "{:>13}{share:>6}{inclusive}{:>11}{cycles}  {name}",
-            grouped(own),
-            grouped(of.calls)
-        );
+        let _ =
+            writeln!(text, "{:>13}{share}{inclusive}{:>11}{cycles}  {name}", grouped(own), grouped(of.calls));
     }
     more(text, report.functions.len(), top, "function");
+}
+
+/// Who calls whom.
+fn edges(text: &mut String, report: &Report<'_>, top: usize) {
+    if report.edges.is_empty() {
+        return;
+    }
+    let only = |cells: String| if report.calls.has_cycles { cells } else { String::new() };
+    let cycles = only(format!("{:>14}", "cycles"));
+    let _ = writeln!(
+        text,
+        "\n{HEADING}{:>13}{:>6}{cycles}{:>11}  caller -> callee{END}",
+        "inclusive", "%", "calls"
+    );
+    for (caller, callee, of) in report.edges.iter().take(top) {
+        let Edge { calls, inclusive, is_inlined } = of;
+        let cycles = only(format!("{:>14}", grouped(inclusive.cycles)));
+        let note = if *is_inlined { " (inlined)" } else { "" };
+        let room = width() - 32 - cycles.len() - " -> ".len() - note.len();
+        let (caller, callee) = (report.calls.functions.name(*caller), report.calls.functions.name(*callee));
+        // What one does not need, the other gets.
+        let len = |name: &str| name.chars().count();
+        let left = len(caller).min((room / 2).max(room.saturating_sub(len(callee))));
+        let _ = writeln!(
+            text,
+            "{:>13}{}{cycles}{:>11}  {} -> {}{note}",
+            grouped(inclusive.instructions),
+            share(inclusive.instructions, report.instructions),
+            grouped(*calls),
+            names::cut(caller, left),
+            names::cut(callee, room - left),
+        );
+    }
+    more(text, report.edges.len(), top, "pair");
 }
 
 fn loops(text: &mut String, report: &Report<'_>, top: usize) {
@@ -88,20 +124,24 @@ fn loops(text: &mut String, report: &Report<'_>, top: usize) {
     }
     let only = |cells: String| if report.is_ordered { cells } else { String::new() };
     let most = only(format!("{:>9}", "most"));
-    let _ = writeln!(text, "\n{:>13}{:>6}{:>11}{:>9}{most}  loop", "instructions", "%", "entries", "trips");
+    let _ = writeln!(
+        text,
+        "\n{HEADING}{:>13}{:>6}{:>11}{:>9}{most}  loop{END}",
+        "instructions", "%", "entries", "trips"
+    );
     for (of, trips) in report.loops.iter().take(top) {
         let most = only(format!("{:>9}", short(trips.range.map_or(0, |(_, most)| most) as f64)));
         // Inner ones stand further right.
         let indent = (of.depth as usize).min(6);
         let _ = writeln!(
             text,
-            "{:>13}{:>6}{:>11}{:>9}{most}  {:indent$}{}",
+            "{:>13}{}{:>11}{:>9}{most}  {:indent$}{}",
             grouped(trips.instructions),
-            percent(trips.instructions, report.instructions),
+            share(trips.instructions, report.instructions),
             grouped(trips.entries),
             short(trips.trips as f64 / trips.entries.max(1) as f64),
             "",
-            place(report, report.header(of), WIDTH - 41 - most.len() - indent)
+            place(report, report.header(of), width() - 41 - most.len() - indent)
         );
     }
     more(text, report.loops.len(), top, "loop");
@@ -113,7 +153,7 @@ fn branches(text: &mut String, report: &Report<'_>, top: usize) {
     }
     let _ = writeln!(
         text,
-        "\n{:>13}{:>8}{:>15}  branch, those that go both ways first",
+        "\n{HEADING}{:>13}{:>8}{:>15}  branch, those that go both ways first{END}",
         "runs", "taken %", "the rarer way"
     );
     for branch in report.branches.iter().take(top) {
@@ -123,7 +163,7 @@ fn branches(text: &mut String, report: &Report<'_>, top: usize) {
             grouped(branch.runs()),
             percent(branch.taken, branch.runs()),
             grouped(branch.minority()),
-            place(report, branch.place, WIDTH - 38)
+            place(report, branch.place, width() - 38)
         );
     }
     more(text, report.branches.len(), top, "branch");
@@ -133,15 +173,16 @@ fn indirect(text: &mut String, report: &Report<'_>, top: usize) {
     if report.indirect.is_empty() {
         return;
     }
-    let _ = writeln!(text, "\n{:>13}{:>8}  indirect call, and what it calls", "calls", "%");
+    let _ = writeln!(text, "\n{HEADING}{:>13}{:>8}  indirect call, and what it calls{END}", "calls", "%");
     for branch in report.indirect.iter().take(top) {
         let what = if report.is_virtual(branch) { "  (virtual)" } else { "" };
-        let at = place(report, branch.place, WIDTH - 23 - what.len());
+        let at = place(report, branch.place, width() - 23 - what.len());
         let _ = writeln!(text, "{:>13}{:>8}  {at}{what}", grouped(branch.runs()), "");
         let shown = 4;
         for (to, count) in branch.targets.iter().take(shown) {
             let share = percent(*count, branch.taken);
-            let _ = writeln!(text, "{:>13}{share:>8}    {}", grouped(*count), report.place(*to, WIDTH - 25));
+            let _ =
+                writeln!(text, "{:>13}{share:>8}    {}", grouped(*count), report.place(*to, width() - 25));
         }
         let left = branch.targets.len().saturating_sub(shown);
         if left > 0 {
@@ -163,15 +204,19 @@ fn events(text: &mut String, report: &Report<'_>, top: usize) {
         let _ = writeln!(text, "{:>13}{event:>7}{within:>14}  {name}", grouped(of.count));
     };
     let functions = report.events_of_functions();
-    let _ = writeln!(text, "\n{:>13}{:>7}{:>14}  function", "events", "number", "within cycles");
+    let _ =
+        writeln!(text, "\n{HEADING}{:>13}{:>7}{:>14}  function{END}", "events", "number", "within cycles");
     for (event, name, of) in functions.iter().take(top) {
-        row(text, *event, of, &names::cut(name, WIDTH - 36));
+        row(text, *event, of, &names::cut(name, width() - 36));
     }
     more(text, functions.len(), top, "function");
-    let _ =
-        writeln!(text, "\n{:>13}{:>7}{:>14}  block before the event", "events", "number", "within cycles");
+    let _ = writeln!(
+        text,
+        "\n{HEADING}{:>13}{:>7}{:>14}  block before the event{END}",
+        "events", "number", "within cycles"
+    );
     for (event, at, of) in report.events.iter().take(top) {
-        let name = at.map_or_else(|| "?".to_owned(), |at| place(report, at, WIDTH - 36));
+        let name = at.map_or_else(|| "?".to_owned(), |at| place(report, at, width() - 36));
         row(text, *event, of, &name);
     }
     more(text, report.events.len(), top, "block");
@@ -179,14 +224,18 @@ fn events(text: &mut String, report: &Report<'_>, top: usize) {
 
 /// What branches do, given those just before them.
 fn path_tables(text: &mut String, report: &Report<'_>, paths: &Paths, top: usize) {
-    let width = paths.width();
+    let branches = paths.width();
     let _ = writeln!(
         text,
-        "\nBranches, given the {width} branches before them; bits: 0 always the same, 1 a coin."
+        "\nBranches, given the {branches} branches before them; bits: 0 always the same, 1 a coin."
     );
     let mut rows = paths.conditioned();
     rows.retain(|row| report.is_there(row.place));
-    let _ = writeln!(text, "{:>13}{:>8}{:>7}{:>7}{:>9}  branch", "runs", "taken %", "bits", "given", "paths");
+    let _ = writeln!(
+        text,
+        "{HEADING}{:>13}{:>8}{:>7}{:>7}{:>9}  branch{END}",
+        "runs", "taken %", "bits", "given", "paths"
+    );
     for row in rows.iter().take(top) {
         let _ = writeln!(
             text,
@@ -196,25 +245,29 @@ fn path_tables(text: &mut String, report: &Report<'_>, paths: &Paths, top: usize
             row.entropy,
             row.given_path,
             row.paths,
-            place(report, row.place, WIDTH - 46)
+            place(report, row.place, width() - 46)
         );
     }
     more(text, rows.len(), top, "branch");
     let mut rows = paths.correlated();
     rows.retain(|row| report.is_there(row.place));
-    let _ = writeln!(text, "\n{:>13}{:>7}  branch <- the one before it that tells of it", "runs", "bits");
+    let _ = writeln!(
+        text,
+        "\n{HEADING}{:>13}{:>7}  branch <- the one before it that tells of it{END}",
+        "runs", "bits"
+    );
     for row in rows.iter().take(top) {
-        let room = (WIDTH - 26) / 2;
+        let room = (width() - 26) / 2;
         let (here, with) = (report.place(row.place, room), report.place(row.with, room));
         let _ = writeln!(text, "{:>13}{:>7.3}  {here} <- {with}", grouped(row.runs()), row.gain);
     }
     more(text, rows.len(), top, "pair");
-    let _ = writeln!(text, "\n{:>13}  hot path: + taken, - not", "runs");
+    let _ = writeln!(text, "\n{HEADING}{:>13}  hot path: + taken, - not{END}", "runs");
     for path in report.hot(paths, top) {
         let mut line = format!("{:>13} ", grouped(path.runs));
         for (at, taken) in path.branches {
             let word = format!(" {}{}", report.place(at, 40), if taken { " +" } else { " -" });
-            if line.chars().count() + word.chars().count() > WIDTH {
+            if line.chars().count() + word.chars().count() > width() {
                 let _ = writeln!(text, "{line}");
                 line = " ".repeat(14);
             }
@@ -236,7 +289,7 @@ fn place(report: &Report<'_>, place: Place, width: usize) -> String {
     match report.source(place) {
         Some(source) => {
             let room = width.saturating_sub(source.chars().count() + 1).max(8);
-            names::cut(&format!("{} {source}", report.place(place, room)), width)
+            names::head(&format!("{} {source}", report.place(place, room)), width)
         }
         None => report.place(place, width),
     }
@@ -253,6 +306,11 @@ fn more(text: &mut String, count: usize, top: usize, what: &str) {
         };
         let _ = writeln!(text, "{:>13} more {what}{plural} (--top)", grouped(left as u64));
     }
+}
+
+/// `12.3` in six columns, hot if it is much.
+fn share(part: u64, all: u64) -> String {
+    hot(part, all, format!("{:>6}", percent(part, all)))
 }
 
 /// `12.3`.

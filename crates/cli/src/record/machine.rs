@@ -11,7 +11,7 @@ use tracewright_hart::bare::{self, Bare};
 use tracewright_hart::linux::{self, Linux, Streams, program_in};
 use tracewright_input::file::{MAX_PROGRAM, read_plain};
 
-use super::Opts;
+use super::{Opts, first};
 use crate::output::Error;
 
 /// What a program runs on.
@@ -64,15 +64,21 @@ impl LinuxArgs {
         }
     }
 
-    /// Refuses options that are for Linux only.
-    fn refuse(&self) -> Result<(), Error> {
-        let given = [
+    /// Returns the first option that is given and that QEMU does not have.
+    pub fn given(&self) -> Option<&'static str> {
+        first(&[
             ("--root", self.root.is_some()),
             ("--writable", self.writable),
-            ("--env", !self.environment.is_empty()),
             ("--host-clock", self.host_clock),
-        ];
-        refuse(&given, "is for Linux programs, and this one runs without (--machine linux, if that is wrong)")
+            ("--seed", self.seed != 0),
+        ])
+    }
+
+    /// Refuses options that are for Linux only.
+    fn refuse(&self) -> Result<(), Error> {
+        let environment = first(&[("--env", !self.environment.is_empty())]);
+        let given = self.given().filter(|option| *option != "--seed").or(environment);
+        refuse(given, "is for Linux programs, and this one runs without (--machine linux, if that is wrong)")
     }
 }
 
@@ -110,25 +116,29 @@ pub struct BareArgs {
 }
 
 impl BareArgs {
-    /// Refuses options that are for the bare machine only.
-    fn refuse(&self) -> Result<(), Error> {
-        let given = [
+    /// Returns the first option that is given.
+    pub fn given(&self) -> Option<&'static str> {
+        first(&[
             ("--ram", !self.ram.is_empty()),
             ("--entry", self.entry.is_some()),
             ("--pmp-regions", self.pmp_regions != PMP_REGIONS),
             ("--misaligned", self.misaligned),
             ("--host-files", self.host_files.is_some()),
             ("--interrupt", !self.interrupt.is_empty()),
-        ];
+        ])
+    }
+
+    /// Refuses options that are for the bare machine only.
+    fn refuse(&self) -> Result<(), Error> {
         let why = "is for programs without an operating system, and this one is for Linux (--machine bare, if that is wrong)";
-        refuse(&given, why)
+        refuse(self.given(), why)
     }
 }
 
-/// Fails with the first option that is given: it would mean nothing.
-fn refuse(options: &[(&str, bool)], why: &str) -> Result<(), Error> {
-    match options.iter().find(|(_, given)| *given) {
-        Some((option, _)) => Err(Error::Message(format!("{option} {why}"))),
+/// Fails if an option is given that would mean nothing.
+fn refuse(given: Option<&str>, why: &str) -> Result<(), Error> {
+    match given {
+        Some(option) => Err(Error::Message(format!("{option} {why}"))),
         None => Ok(()),
     }
 }
@@ -177,7 +187,7 @@ fn load_linux(opts: &Opts, program: &Path, path: &Path) -> Result<Loaded, Error>
     let LinuxArgs { root, writable, environment, host_clock, seed } = &opts.linux;
     let name = program.as_os_str().to_owned();
     let options = linux::Options {
-        arguments: std::iter::once(name).chain(opts.arguments.iter().cloned()).collect(),
+        arguments: std::iter::once(name).chain(opts.arguments().iter().cloned()).collect(),
         environment: environment.clone(),
         root: root.clone(),
         writable: *writable,
@@ -194,7 +204,7 @@ fn load_linux(opts: &Opts, program: &Path, path: &Path) -> Result<Loaded, Error>
 fn bare_options(opts: &Opts, program: &Path) -> bare::Options {
     let BareArgs { ram, entry, pmp_regions, misaligned, host_files, interrupt } = &opts.bare;
     let name = file_name(program);
-    let arguments = opts.arguments.iter().map(|argument| argument.to_string_lossy().into_owned());
+    let arguments = opts.arguments().iter().map(|argument| argument.to_string_lossy().into_owned());
     let mut external = interrupt.clone();
     external.sort_by_key(|&(at, _)| at);
     bare::Options {
@@ -204,7 +214,7 @@ fn bare_options(opts: &Opts, program: &Path) -> bare::Options {
         misaligned: *misaligned,
         entry: *entry,
         external,
-        host_is_quick: opts.protocol.is_some(),
+        host_is_quick: opts.output.is_some(),
         arguments: std::iter::once(name).chain(arguments).collect(),
         host_files: host_files.clone(),
         ..bare::Options::default()

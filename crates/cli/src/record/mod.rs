@@ -1,101 +1,107 @@
 //! `tracewright record`: runs a program and records what it executes.
 
 mod machine;
+mod progress;
 mod qemu;
 mod ring;
 mod summary;
 
-use std::io::{IsTerminal, stderr};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
-use indicatif::ProgressBar;
+use tracewright_capture::qemu::is_foreign;
 use tracewright_capture::record::{
     self, Listing, LogOutput, Outputs, ReadOptions, Recording, Ring, RunOptions, program_image,
 };
 use tracewright_capture::{CaptureOptions, Protocols};
-use tracewright_core::Isa;
 use tracewright_hart::Stop;
 use tracewright_hart::timing::{Config, Model};
 use tracewright_image::Image;
+use tracewright_input::ImageFile;
 use tracewright_input::file::read_text;
-use tracewright_input::{ImageFile, OutputFolder};
 
 use self::machine::Kind;
+pub use self::progress::Progress;
 pub use self::summary::{delta_json, grouped, traced_lines, unknown_line};
 use crate::capture::{DeltaArgs, protocols, remarked};
 use crate::control::ControlArgs;
-use crate::output::{Error, Form, Outcome, Output, report, write};
+use crate::output::{Error, ForceArgs, Form, Outcome, Output, is_quiet, report, write};
 use crate::port::PortArgs;
-use crate::{progress, stop};
+use crate::stop;
 
 /// Run a program and record every instruction it executes.
 ///
-/// No hardware is needed. With --qemu, QEMU runs any Linux program for aarch64, arm or riscv64. Without it, the machine is inside, and runs
-/// RISC-V programs. Programs for Linux (RV64, static, or dynamic with --root) see files, arguments and
-/// environment; programs without an operating system get a machine with memory at 0x80000000, a timer, a serial port and a
-/// host (HTIF, semihosting). What was executed goes to --log; with --protocol, a trace of it goes to --output, encoded while the
-/// program runs, as hardware does. What it came to is said at the end, on standard error.
+/// No hardware is needed. RISC-V programs run on a machine that is inside: programs for Linux (RV64, static, or dynamic with --root) see
+/// files, arguments and environment; programs without an operating system get a machine with memory at 0x80000000, a timer, a serial port
+/// and a host (HTIF, semihosting). QEMU runs Linux programs for Arm, and with --qemu also those for RISC-V. With --output, the program is
+/// traced while it runs, as hardware does it. Totals are printed at the end, on standard error.
 #[derive(Args)]
-#[command(after_help = "\
+#[command(
+    override_usage = "tracewright record [OPTIONS] [PROGRAM] [ARGUMENTS]...",
+    after_help = "\
 Exit status: the program's own, if it ran to its end (with --qemu: 128 and the signal that killed it); 1 if it did not; 2 bad usage.
 Ctrl-C stops the program; what was recorded is kept.
 
 Examples:
-  tracewright record programs/bin/sort.elf
-  tracewright record -o run --details all programs/bin/sort.elf -- 1000
-  tracewright record --root sysroot usr/bin/cjpeg -- -outfile out.jpg in.ppm
-  tracewright record --protocol etrace -o run programs/bin/sort.elf
-  tracewright record --protocol etrace --option branch_prediction=off \\
-      --option return_stack_size=3 -o run programs/bin/sort.elf
-  tracewright record --protocol etrace -o run \\
-      --when 'priv = u & pc in main..main_end' programs/bin/tasks.elf
-  tracewright record --protocol etrace -o run --when isr programs/bin/timer.elf
-  tracewright record --protocol etrace -o run \\
-      --when 'start at main for 1000 instructions' programs/bin/sort.elf
-  tracewright record --protocol etrace -o run --ring 64K \\
-      --trigger 'cause = 2' --position 75 programs/bin/traps.elf
+  tracewright record -o run programs/bin/sort.elf 1000
+  tracewright record --log run.log --details all programs/bin/sort.elf
+  tracewright record -o run --root rootfs usr/bin/cjpeg -outfile out.jpg in.ppm
+  tracewright record -o run --option branch_prediction=off \\
+      --option return_stack_size=3 programs/bin/sort.elf
+  tracewright record -o run --when 'priv = u & pc in main..main_end' \\
+      programs/bin/tasks.elf
+  tracewright record -o run --when isr programs/bin/timer.elf
+  tracewright record -o run --when 'start at main for 1000 instructions' \\
+      programs/bin/sort.elf
+  tracewright record -o run --ring 64K --trigger 'cause = 2' --position 75 \\
+      programs/bin/traps.elf
   tracewright record --timing cva6_like programs/bin/tasks.elf
-  tracewright record --protocol etrace --timing cva6_like -o run \\
-      --port 1/2 --buffer 64B --when-full drop programs/bin/sort.elf
-  tracewright record --protocol etrace --timing rocket_like -o run \\
-      --delta programs/bin/sort.elf
+  tracewright record -o run --timing cva6_like --port 1/2 --port-buffer 64B \\
+      --when-full drop programs/bin/sort.elf
+  tracewright record -o run --timing rocket_like --delta programs/bin/sort.elf
   tracewright record --listing - -q programs/bin/args.elf | less
-  tracewright record --from spike.log --log ours.log
-  tracewright record --qemu --sysroot /usr/aarch64-linux-gnu -o run app
-  tracewright record --qemu --start main -o run app -- one two
-  tracewright record --qemu --when 'pc in compute' -o run app
-  tracewright record --qemu --data addresses -o run riscv-app")]
+  tracewright record --from-log spike.log --log ours.log
+  tracewright record -o run --symfs /usr/aarch64-linux-gnu arm-app
+  tracewright record -o run --start main arm-app one --two
+  tracewright record -o run --when 'pc in compute' arm-app
+  tracewright record -o run --qemu --data addresses riscv-app"
+)]
 pub struct Opts {
-    /// The program: an ELF file. With --root, a path there.
-    #[arg(required_unless_present_any = ["from", "timing", "options", "delta"])]
-    program: Option<PathBuf>,
+    /// The program, an ELF file (with --root, a path there), and its arguments: all that comes after the program is the program's.
+    #[arg(value_name = "PROGRAM", trailing_var_arg = true, required_unless_present_any = ["from_log", "timing", "options", "delta"])]
+    command: Vec<OsString>,
 
-    /// Its arguments.
-    #[arg(last = true)]
-    arguments: Vec<std::ffi::OsString>,
+    #[command(flatten)]
+    force: ForceArgs,
 
-    /// Write run.log and summary.json, as --log and --summary do, into this folder, which is made. With --protocol: the trace, and
-    /// all that is needed to read it (capture.toml, the programs).
-    #[arg(short, long, value_name = "DIR")]
+    /// Where the result is written: a file (- is standard output), or the folder of a capture, which is made.
+    ///
+    /// The capture has the trace, and all that is needed to read it. A bare machine's host (HTIF) then answers at once: programs do not
+    /// wait for it in loops that no trace can count.
+    #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
 
-    /// Trace the program, as an encoder beside the hart does, and write a capture to the folder --output. A bare machine's host (HTIF)
-    /// then answers at once: programs do not wait for it in loops that no trace can count.
-    #[arg(long, value_parser = protocols(" (with --qemu)"))]
+    /// The protocol of the trace. If not given, it is E-Trace for RISC-V, and ETMv4 for Arm.
+    #[arg(long, value_parser = protocols(""))]
     protocol: Option<String>,
 
     /// A parameter or an option of the encoder, by its name in the specification (repeat for more; `--option help` lists all).
     #[arg(long = "option", value_name = "NAME=VALUE")]
     options: Vec<String>,
 
-    /// Write what is executed to this file, as `record --from` reads it.
+    /// Write a log of what is executed to this file: besides the capture, or alone. Every verb that takes a capture, `encode` and
+    /// `record --from-log` read it.
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
 
-    /// Write a line for each instruction that is executed: address, bits, text, memory access (- for standard output).
+    /// Write a line for each instruction that is executed: address, bits, text, memory access, and the
+    /// register that it wrote (- for standard output).
+    ///
+    /// A memory access is a size, an address in brackets, an arrow and a value: `8 [80001000] -> 2a` loads, `<-` stores, and `<>` is the old
+    /// value of an atomic operation. A register is a name of the calling convention and its new value: `a0=2a`. Addresses and values are
+    /// hexadecimal. With --timing, the cycle comes first. With --from-log there are no registers.
     #[arg(long, value_name = "FILE")]
     listing: Option<PathBuf>,
 
@@ -110,24 +116,22 @@ pub struct Opts {
 
     /// Do not run anything: take what was executed from a log of tracewright, Spike (-l, --log-commits), CVA6 or QEMU (-d
     /// exec,nochain -singlestep; name the program, too).
-    #[arg(long, value_name = "LOG", conflicts_with_all = ["timing", "machine", "arguments"])]
-    from: Option<PathBuf>,
+    #[arg(long, value_name = "LOG", conflicts_with_all = ["timing", "machine"])]
+    from_log: Option<PathBuf>,
 
-    /// With --from, and a log of tracewright's plugin for QEMU: this thread (0 if not given).
-    #[arg(long, value_name = "N", requires = "from")]
+    /// Only this thread, of a log of tracewright's plugin for QEMU.
+    ///
+    /// With --from-log; 0 if not given.
+    #[arg(long, value_name = "N", requires = "from_log")]
     thread: Option<u32>,
 
-    /// The log is of an RV32 program (tracewright's own logs say so themselves).
-    #[arg(long, requires = "from")]
+    /// The log is of an RV32 program (tracewright's own logs and ELF files given with --image say so themselves).
+    #[arg(long, requires = "from_log")]
     rv32: bool,
 
-    /// Write what it came to to this file, as a JSON object.
+    /// Write totals to this file, as a JSON object.
     #[arg(long, value_name = "FILE")]
-    summary: Option<PathBuf>,
-
-    /// Say nothing at the end if all went well.
-    #[arg(long, short)]
-    quiet: bool,
+    summary_json: Option<PathBuf>,
 
     /// What the program runs on. If not given: bare for programs that talk to a host by `tohost` or are loaded at 0x80000000 or
     /// above, and for RV32; else linux.
@@ -139,7 +143,7 @@ pub struct Opts {
     max_instructions: u64,
 
     /// The most memory the program may touch, in MiB.
-    #[arg(long, value_name = "MIB", default_value_t = 4096)]
+    #[arg(long, value_name = "MIB", default_value_t = MEMORY)]
     memory: usize,
 
     #[command(flatten)]
@@ -164,6 +168,9 @@ pub struct Opts {
     bare: machine::BareArgs,
 }
 
+/// MiB of memory that a program may touch.
+const MEMORY: usize = 4096;
+
 /// What a log holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Details {
@@ -174,69 +181,40 @@ enum Details {
 }
 
 /// Runs the verb.
-pub fn run(mut opts: Opts) -> Result<Outcome, Error> {
-    let protocol = opts.protocol.as_deref().and_then(|name| Protocols::default().named(name));
-    if opts.options.iter().any(|option| option == "help") {
-        let help = protocol.or(Protocols::default().iter().next()).map_or_else(String::new, |of| (of.help)());
+pub fn run(opts: &Opts) -> Result<Outcome, Error> {
+    if let Some(help) = opts.help() {
         write("-".as_ref(), Form::Text, help.as_bytes(), false)?;
         return Ok(Outcome::Good);
     }
-    if let Some(help) = opts.delta.help(opts.program.as_deref()) {
-        write("-".as_ref(), Form::Text, help.as_bytes(), false)?;
-        return Ok(Outcome::Good);
-    }
-    if opts.qemu.qemu {
-        if opts.delta.delta.is_some() {
-            return Err(Error::Message(
-                "--delta: QEMU does not tell in which cycles instructions retire: leave out --qemu, and add --timing MODEL"
-                    .into(),
-            ));
-        }
-        return qemu::run(&opts);
-    }
-    if let Some(name) =
-        protocol.filter(|protocol| !(protocol.supports)(Isa::Rv64)).map(|protocol| protocol.name)
+    if opts.output.is_none()
+        && let Some(option) = opts.of_captures()
     {
-        let message = format!("--protocol {name} is for Arm programs, which run under QEMU: add --qemu");
-        return Err(Error::Message(message));
+        return Err(Error::Message(format!("{option}: say where the capture goes, with -o DIR")));
     }
-    let for_traces = [
-        ("--option", !opts.options.is_empty()),
-        ("--when", opts.control.is_given()),
-        ("--ring", opts.ring.ring.is_some()),
-        ("--delta", opts.delta.delta.is_some()),
-    ];
-    if opts.protocol.is_none()
-        && let Some((option, _)) = for_traces.iter().find(|(_, given)| *given)
-    {
-        return Err(Error::Message(format!("{option} is for traces: name a --protocol, too")));
+    if opts.is_misplaced() {
+        report("-o comes after the program, so it is the program's: put tracewright's options before it");
     }
-    if opts.protocol.is_none() && opts.port.asked().is_some() {
-        return Err(Error::Message("--port is for traces: name a --protocol, too".into()));
+    if opts.is_for_qemu() {
+        return qemu::run(opts);
     }
-    for path in [&opts.output, &opts.log, &opts.listing, &opts.summary].into_iter().flatten() {
+    if let Some(option) = opts.qemu.given() {
+        return Err(Error::Message(format!("{option} is for programs that run under QEMU: add --qemu")));
+    }
+    for path in [&opts.output, &opts.log, &opts.listing, &opts.summary_json].into_iter().flatten() {
         opts.linux.refuse_inside(path)?;
     }
-    if opts.protocol.is_some() {
-        if opts.output.is_none() {
-            return Err(Error::Message("--protocol: say where the capture goes, with -o DIR".into()));
+    if let Some(log) = &opts.from_log {
+        if let Some(argument) = opts.arguments().first() {
+            let argument = argument.to_string_lossy();
+            let message = format!("{argument}: with --from-log no program runs, so there are no arguments");
+            return Err(Error::Message(message));
         }
-    } else if let Some(folder) = &opts.output {
-        if opts.log.is_some() || opts.summary.is_some() {
-            let message = "-o DIR writes run.log and summary.json there: leave out --log and --summary";
-            return Err(Error::Message(message.into()));
+        for output in [&opts.log, &opts.listing, &opts.summary_json].into_iter().flatten() {
+            refuse_itself(log, output)?;
         }
-        let claimed = OutputFolder::claim(folder)?;
-        // Files of an earlier recording are replaced when this one begins. Links are not written through.
-        for name in ["run.log", "summary.json"] {
-            if folder.join(name).is_symlink() {
-                claimed.remove(name)?;
-            }
-        }
-        (opts.log, opts.summary) = (Some(folder.join("run.log")), Some(folder.join("summary.json")));
-        return run_with(&opts);
+        return from(opts, log);
     }
-    run_with(&opts)
+    run_here(opts)
 }
 
 /// Whether two names are of one file: also where one is a link to the other.
@@ -264,18 +242,9 @@ fn refuse_itself(input: &Path, output: &Path) -> Result<(), Error> {
     }
 }
 
-fn run_with(opts: &Opts) -> Result<Outcome, Error> {
-    if opts.timing.as_deref() == Some("print") {
-        write("-".as_ref(), Form::Text, Config::default().to_text().as_bytes(), false)?;
-        return Ok(Outcome::Good);
-    }
-    if let Some(log) = &opts.from {
-        for output in [&opts.log, &opts.listing, &opts.summary].into_iter().flatten() {
-            refuse_itself(log, output)?;
-        }
-        return from(opts, log);
-    }
-    let Some(program) = &opts.program else {
+/// Runs a program on a machine of our own.
+fn run_here(opts: &Opts) -> Result<Outcome, Error> {
+    let Some(program) = opts.program() else {
         return Err(Error::Message("name a program to run".into()));
     };
     let timing = opts.timing.as_deref().map(timing).transpose()?;
@@ -296,9 +265,10 @@ fn run_with(opts: &Opts) -> Result<Outcome, Error> {
         stop: stop::flag(),
         ..RunOptions::new(program)
     };
+    let summary = opts.open_summary()?;
     let mut progress = Progress::new();
     let ran = remarked(|remarks| {
-        let ran = record::run(loaded, options, &mut |blocks| progress.show(blocks), remarks);
+        let ran = record::run(loaded, options, &mut |so_far| progress.show(&so_far.into()), remarks);
         progress.finish();
         ran
     })?;
@@ -315,38 +285,39 @@ fn run_with(opts: &Opts) -> Result<Outcome, Error> {
         report(&format!("{}: {why}", opts.name()));
         summary::report_end(&ran);
     }
-    end(ran, opts, failed.is_none())
+    end(ran, opts, summary, failed.is_none())
 }
 
 /// Reads a log instead of running a program.
 fn from(opts: &Opts, log: &Path) -> Result<Outcome, Error> {
-    let image = opts.program.as_deref().map_or_else(|| Image::builder().build(), program_image);
-    let programs = opts.program.iter().map(|path| ImageFile { path: path.clone(), at: None });
+    let image = opts.program().map_or_else(|| Image::builder().build(), program_image);
+    let programs = opts.program().map(|path| ImageFile { path: path.to_owned(), at: None });
     let options = ReadOptions {
         log: log.to_owned(),
         thread: opts.thread,
         is_rv32: opts.rv32,
-        programs: programs.collect(),
+        programs: programs.into_iter().collect(),
         image: Arc::new(image),
         outputs: opts.outputs()?,
         capture: opts.capture()?,
         stop: stop::flag(),
     };
+    let summary = opts.open_summary()?;
     let mut progress = Progress::new();
     let read = remarked(|remarks| {
-        let read = record::read(options, &mut |blocks| progress.show(blocks), remarks);
+        let read = record::read(options, &mut |so_far| progress.show(&so_far.into()), remarks);
         progress.finish();
         read
     })?;
     let is_cut = read.traced.is_some_and(|traced| traced.is_cut());
     let is_good = read.log_error.is_none() && read.unlisted == 0 && !is_cut;
-    end(read, opts, is_good)
+    end(read, opts, summary, is_good)
 }
 
 /// Says what it came to.
-fn end(mut ran: Recording, opts: &Opts, good: bool) -> Result<Outcome, Error> {
-    if let Some(path) = &opts.summary {
-        write(path, Form::Json, summary::json(&ran).as_bytes(), false)?;
+fn end(mut ran: Recording, opts: &Opts, summary: Option<Output>, good: bool) -> Result<Outcome, Error> {
+    if let Some(file) = summary {
+        file.write_whole(summary::json(&ran).as_bytes(), false)?;
     }
     if let Some(error) = ran.failed.take().map(Error::from) {
         return Err(match error.is_broken_pipe() {
@@ -357,7 +328,7 @@ fn end(mut ran: Recording, opts: &Opts, good: bool) -> Result<Outcome, Error> {
             )),
         });
     }
-    if !opts.quiet {
+    if !is_quiet() {
         summary::report_all(&ran, opts);
     }
     Ok(match ran.stop {
@@ -366,6 +337,11 @@ fn end(mut ran: Recording, opts: &Opts, good: bool) -> Result<Outcome, Error> {
         Stop::Exit { status } if good => Outcome::Status(status as u8),
         _ => Outcome::HadErrors,
     })
+}
+
+/// Returns the first option that is given.
+fn first(options: &[(&'static str, bool)]) -> Option<&'static str> {
+    options.iter().find(|(_, is_given)| *is_given).map(|(option, _)| *option)
 }
 
 /// The model with this name, or in this file.
@@ -386,45 +362,64 @@ fn timing(name: &str) -> Result<Model, Error> {
     Model::new(&config).map_err(|error| Error::Message(format!("{name}: {error}")))
 }
 
-/// Shows a person how far it is, if one watches and it takes a while.
-pub struct Progress {
-    bar: Option<ProgressBar>,
-    start: Instant,
-}
-
-impl Progress {
-    pub fn new() -> Self {
-        Self { bar: None, start: Instant::now() }
-    }
-
-    /// Writes the line.
-    pub fn show(&mut self, blocks: u64) {
-        if self.start.elapsed() < Duration::from_secs(1) || !stderr().is_terminal() {
-            return;
-        }
-        let bar = self.bar.get_or_insert_with(progress::spinner);
-        // Adding up all blocks each time would take longer than running them.
-        bar.set_message(format!("{} million blocks", blocks >> 20));
-        bar.tick();
-    }
-
-    /// Takes the line away.
-    pub fn finish(self) {
-        if let Some(bar) = self.bar {
-            bar.finish_and_clear();
-        }
-    }
-}
-
 impl Opts {
+    /// Returns the program, if one is named.
+    fn program(&self) -> Option<&Path> {
+        self.command.first().map(Path::new)
+    }
+
+    /// Returns the program's arguments. A `--` may separate them from the program.
+    fn arguments(&self) -> &[OsString] {
+        match &self.command[..] {
+            [_, first, rest @ ..] if first == "--" => rest,
+            [_, rest @ ..] => rest,
+            [] => &[],
+        }
+    }
+
+    /// Returns text that one of the options asks for instead of a recording.
+    fn help(&self) -> Option<String> {
+        if self.options.iter().any(|option| option == "help") {
+            let protocols = Protocols::default();
+            let named = self.protocol.as_deref().and_then(|name| protocols.named(name));
+            return named.or(protocols.iter().next()).map(|of| (of.help)());
+        }
+        if self.timing.as_deref() == Some("print") {
+            return Some(Config::default().to_text());
+        }
+        self.delta.help(self.program()).map(str::to_owned)
+    }
+
+    /// Returns the first option that is given and is for captures.
+    fn of_captures(&self) -> Option<&'static str> {
+        first(&[
+            ("--protocol", self.protocol.is_some()),
+            ("--option", !self.options.is_empty()),
+            ("--when", self.control.is_given()),
+            ("--ring", self.ring.ring.is_some()),
+            ("--delta", self.delta.delta.is_some()),
+            ("--port", self.port.asked().is_some()),
+        ])
+    }
+
+    /// Returns whether an argument of the program looks like `--output`, and nothing is written.
+    fn is_misplaced(&self) -> bool {
+        let is_output = |argument: &OsString| argument == "-o" || argument == "--output";
+        !is_quiet()
+            && self.listing_is_all()
+            && self.listing.is_none()
+            && self.arguments().iter().any(is_output)
+    }
+
+    /// Returns whether QEMU runs the program: because that is asked for, or because our own machine cannot.
+    fn is_for_qemu(&self) -> bool {
+        let is_foreign = |program: &Path| is_foreign(program, self.qemu.symfs.as_deref());
+        self.qemu.qemu || self.from_log.is_none() && self.program().is_some_and(is_foreign)
+    }
+
     /// The capture that is asked for, if one is.
     fn capture(&self) -> Result<Option<CaptureOptions>, Error> {
         let Some(dir) = &self.output else { return Ok(None) };
-        if self.protocol.is_none() && !self.qemu.qemu {
-            // That of an earlier recording must not be taken for this one's.
-            let _ = std::fs::remove_file(dir.join("summary.json"));
-            return Ok(None);
-        }
         let ring = match self.ring.ring {
             Some(size) => {
                 let trigger = self.ring.trigger.as_deref().map(|text| self.control.trigger(text));
@@ -439,31 +434,42 @@ impl Opts {
             control: self.control.asked()?,
             delta: self.delta.delta.clone(),
             ring,
+            replace: self.force.replace(),
             ..CaptureOptions::new(dir)
         }))
     }
 
+    /// The log that is asked for, if one is.
+    fn log(&self) -> Option<LogOutput> {
+        let (path, replace) = (self.log.clone()?, self.force.replace());
+        Some(LogOutput { path, replace, has_all: self.details == Details::All })
+    }
+
+    /// Opens the file for totals, if one is asked for.
+    fn open_summary(&self) -> Result<Option<Output>, Error> {
+        self.summary_json.as_ref().map(|path| Output::open_whole(path, Form::Json, self.force)).transpose()
+    }
+
     /// The files that are written while it runs.
     fn outputs(&self) -> Result<Outputs, Error> {
-        let log = |path: &PathBuf| LogOutput { path: path.clone(), has_all: self.details == Details::All };
         let listing = match &self.listing {
             Some(path) => {
-                let to = Box::new(Output::open(path, Form::Text)?);
+                let to = Box::new(Output::open(path, Form::Text, self.force)?);
                 Some(Listing { to, is_all: self.listing_is_all() })
             }
             None => None,
         };
-        Ok(Outputs { log: self.log.as_ref().map(log), listing })
+        Ok(Outputs { log: self.log(), listing })
     }
 
     /// Whether nothing is written but the listing.
     fn listing_is_all(&self) -> bool {
-        self.output.is_none() && self.log.is_none() && self.summary.is_none()
+        self.output.is_none() && self.log.is_none() && self.summary_json.is_none()
     }
 
     /// What is recorded: the name of its file.
     fn name(&self) -> String {
-        let path = self.from.as_ref().or(self.program.as_ref());
+        let path = self.from_log.as_deref().or(self.program());
         path.and_then(|path| path.file_name())
             .map_or(String::new(), |name| name.to_string_lossy().into_owned())
     }

@@ -8,7 +8,7 @@ use clap::Args;
 pub struct RingArgs {
     /// Keep only the newest bytes of the trace: so many, with K or M for more. What is decoded begins at the first synchronisation in there.
     /// Delta trace (--delta) has such a ring of its own.
-    #[arg(long, value_name = "BYTES", value_parser = size, conflicts_with_all = ["qemu", "from"])]
+    #[arg(long, value_name = "BYTES", value_parser = size, conflicts_with = "from_log")]
     pub ring: Option<u64>,
 
     /// Stop to trace some time after an instruction for which this is so first, as for --when.

@@ -11,6 +11,7 @@ use tracewright_core::MemorySpace;
 use tracewright_hart::Stop;
 
 use super::Opts;
+use crate::json::line;
 use crate::output::{report, say};
 use crate::port;
 use tracewright::names;
@@ -28,7 +29,7 @@ pub fn report_all(ran: &Recording, opts: &Opts) {
         _ => "stopped".into(),
     };
     let name = opts.name();
-    let how = if opts.from.is_some() { "read".into() } else { ended };
+    let how = if opts.from_log.is_some() { "read".into() } else { ended };
     report(&format!("{name}: {how}; {:.2} s, {mips:.0} million instructions/s", ran.seconds));
     line("instructions", counts.instructions, &format!("{} compressed", percent(counts.compressed)));
     line("blocks", counts.blocks, &format!("{} bytes of code", grouped(counts.code)));
@@ -109,7 +110,7 @@ pub fn json(ran: &Recording) -> String {
         "port": ran.traced.and_then(|traced| traced.port).map(|port| port::json(&port)),
         "delta": ran.traced.and_then(|traced| traced.delta).map(|delta| delta_json(&delta)),
     });
-    format!("{object}\n")
+    line("record", object)
 }
 
 /// Delta trace as a JSON object.

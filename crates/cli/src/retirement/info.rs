@@ -7,6 +7,7 @@ use tracewright_qemu::format::{Header, LogData, Off};
 use tracewright_qemu::read::{Error as ReadError, Log, Map};
 
 use super::{end_words, hex, open};
+use crate::json::{address, line};
 use crate::output::{Error, Form, Outcome, Output, printable_path, report};
 use crate::record::grouped;
 
@@ -34,7 +35,7 @@ pub fn info(path: &Path, as_json: bool) -> Result<Outcome, Error> {
         .collect();
     let mut out = Output::stdout(Form::json_if(as_json));
     if as_json {
-        writeln!(out, "{}", json(path, &log, &threads, &problems))?;
+        out.write_all(line("info", json(path, &log, &threads, &problems)).as_bytes())?;
     } else {
         text(&mut out, path, &log, &threads)?;
     }
@@ -96,14 +97,14 @@ fn json(path: &Path, log: &Log, threads: &[Thread], problems: &[&ReadError]) -> 
     let threads = threads.iter().map(|thread| {
         let off = thread.end.as_ref().ok().map(|off| end_words(*off));
         json!({
-            "index": thread.index, "tid": thread.tid, "instructions": thread.instructions,
-            "end": off.unwrap_or("damaged"), "whole": matches!(thread.end, Ok(Some(_))),
+            "thread": thread.index, "tid": thread.tid, "instructions": thread.instructions,
+            "ended": off.unwrap_or("damaged"), "complete": matches!(thread.end, Ok(Some(_))),
         })
     });
     let maps = definitions.maps().iter().map(|map| {
         json!({
-            "start": format!("{:#x}", map.start), "end": format!("{:#x}", map.end),
-            "offset": format!("{:#x}", map.offset), "path": (!map.path.is_empty()).then_some(&map.path),
+            "address": address(map.start), "end": address(map.end),
+            "offset": map.offset, "file": (!map.path.is_empty()).then_some(&map.path),
             "build_id": (!map.build_id.is_empty()).then(|| hex(&map.build_id)),
         })
     });
@@ -111,7 +112,7 @@ fn json(path: &Path, log: &Log, threads: &[Thread], problems: &[&ReadError]) -> 
         "log": path.display().to_string(), "kind": "retirement", "processor": header.target.name(),
         "plugin_interface": header.api, "pid": header.pid,
         "forked_from": (header.forked_from != 0).then_some(header.forked_from),
-        "began": header.time, "command": definitions.command(),
+        "began_nanoseconds": header.time, "command": definitions.command(),
         "accesses": header.data != LogData::Nothing, "values": header.data == LogData::Values,
         "translations": definitions.translations().len(),
         "threads": threads.collect::<Vec<_>>(), "mappings": maps.collect::<Vec<_>>(),

@@ -7,20 +7,25 @@ use tracewright_core::text::Printable;
 use tracewright_qemu::read::Log;
 
 use super::open;
-use crate::output::{Error, Form, Outcome, Output, printable_path, report};
+use crate::csv::Csv;
+use crate::json::line;
+use crate::output::{Error, Outcome, Output, printable_path, report};
 use crate::record::grouped;
+use crate::table::TableArgs;
 
 /// Shows what a retirement log holds, by thread and by mapping.
-pub fn stats(path: &Path, thread: Option<u32>, as_json: bool) -> Result<Outcome, Error> {
+pub fn stats(path: &Path, thread: Option<u32>, table: TableArgs) -> Result<Outcome, Error> {
     let mut log = open(path)?;
     let counts = LogCounts::new(&mut log, thread);
     if counts.threads.is_empty() {
         let what = thread.map_or("no thread".into(), |thread| format!("no thread {thread}"));
         return Err(Error::Message(format!("{}: the log has {what}", path.display())));
     }
-    let mut out = Output::stdout(Form::json_if(as_json));
-    if as_json {
-        writeln!(out, "{}", json(path, &log, &counts))?;
+    let mut out = Output::stdout(table.form());
+    if table.is_csv() {
+        out.write_all(rows(&counts).as_bytes())?;
+    } else if table.json {
+        out.write_all(line("stats", json(path, &log, &counts)).as_bytes())?;
     } else {
         text(&mut out, path, &log, &counts)?;
     }
@@ -68,16 +73,42 @@ fn text(out: &mut impl Write, path: &Path, log: &Log, counts: &LogCounts) -> std
     Ok(())
 }
 
+/// A row for each thread.
+fn rows(counts: &LogCounts) -> String {
+    let mut csv = Csv::new([
+        "thread",
+        "instructions",
+        "blocks",
+        "traps",
+        "translations",
+        "bytes",
+        "bits_per_instruction",
+    ]);
+    for of in &counts.threads {
+        let ThreadCounts { index, totals, blocks, traps } = of;
+        csv.row([
+            (*index).into(),
+            totals.instructions.into(),
+            (*blocks).into(),
+            (*traps).into(),
+            totals.translations.into(),
+            totals.bytes.into(),
+            of.bits().into(),
+        ]);
+    }
+    csv.finish()
+}
+
 fn json(path: &Path, log: &Log, counts: &LogCounts) -> serde_json::Value {
     let threads = counts.threads.iter().map(|of| {
         let ThreadCounts { index, totals, blocks, traps } = of;
         json!({
-            "index": index, "instructions": totals.instructions, "blocks": blocks, "traps": traps,
+            "thread": index, "instructions": totals.instructions, "blocks": blocks, "traps": traps,
             "translations": totals.translations, "bytes": totals.bytes, "bits_per_instruction": of.bits(),
         })
     });
     let mappings = counts.files.iter();
-    let mappings = mappings.map(|(name, instructions)| json!({"path": name, "instructions": instructions}));
+    let mappings = mappings.map(|(name, instructions)| json!({"file": name, "instructions": instructions}));
     json!({
         "log": path.display().to_string(), "kind": "retirement", "processor": log.header().target.name(),
         "translations": log.definitions().translations().len(),

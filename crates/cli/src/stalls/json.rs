@@ -2,16 +2,18 @@
 
 use serde_json::{Value, json};
 use tracewright_engine::Tally;
+use tracewright_flow::Instructions;
 use tracewright_image::Image;
 use tracewright_profile::{Account, Cost, Kind, Stalls};
 
 use super::table::Tables;
+use crate::json;
 use tracewright::SourceStalls;
 use tracewright::names;
 
 /// One object.
 pub fn object(sources: &[(&str, &SourceStalls)], tables: &Tables, image: &Image, tally: &Tally) -> String {
-    let of = sources.iter().filter_map(|(name, source)| Some(account(name, source.stalls.as_ref()?)));
+    let of = sources.iter().filter_map(|(name, source)| Some(account(name, source.stalls.as_ref()?, image)));
     let functions = tables.functions.iter().map(|(name, cost)| row(json!({ "function": name }), cost));
     let lines = tables.lines.iter().map(|(place, cost)| {
         row(json!({ "file": place.file, "line": place.line, "function": place.function }), cost)
@@ -19,38 +21,39 @@ pub fn object(sources: &[(&str, &SourceStalls)], tables: &Tables, image: &Image,
     let instructions = tables.instructions.iter().map(|(instruction, cost)| {
         let address = instruction.at.address;
         let function = names::function(image, address, instruction.space);
-        row(json!({ "address": format!("{address:#x}"), "function": function }), cost)
+        row(json!({ "address": json::address(address), "function": function }), cost)
     });
     let object = json!({
         "sources": of.collect::<Vec<_>>(),
         "functions": functions.collect::<Vec<_>>(),
         "lines": lines.collect::<Vec<_>>(),
-        "instructions": instructions.collect::<Vec<_>>(),
+        "code": instructions.collect::<Vec<_>>(),
         "unknown_paths": tally.unknown_paths,
         "stopped": tally.stopped,
     });
-    format!("{object}\n")
+    json::line("stalls", object)
 }
 
-fn account(name: &str, stalls: &Stalls) -> Value {
+fn account(name: &str, stalls: &Stalls, image: &Image) -> Value {
     let Account { retired, untimed, cycles, stalled, before, lost, between, losses, shares, shared } =
         *stalls.account();
     let clock = match stalls.kind() {
         Kind::Delta => "delta",
         Kind::Counts => "cycle counts",
         Kind::Times => "times",
+        Kind::Timestamps => "timestamps",
     };
     let histogram = stalls.histogram.buckets().into_iter().map(|bucket| {
         json!({ "from": bucket.from, "to": bucket.to, "stalls": bucket.count, "cycles": bucket.cycles })
     });
     let longest = stalls.longest_stalls().iter().map(|stall| {
-        json!({ "cycles": stall.length, "until": stall.cycle, "block": format!("{:#x}", stall.block.start),
-            "instruction": stall.at })
+        let at = Instructions::new(image, stall.space, &stall.block).nth(stall.at as usize);
+        json!({ "cycles": stall.length, "until": stall.cycle, "address": at.map(|at| json::address(at.address)) })
     });
     json!({
         "name": name, "clock": clock, "cycles": stalls.account().all(),
-        "instruction_cycles": cycles, "stall_cycles": stalled, "stall_cycles_are_least": shares > 0,
-        "cycles_before": before, "cycles_lost": lost, "cycles_between": between, "losses": losses,
+        "instruction_cycles": cycles, "stall_cycles": stalled, "stall_cycles_lower_bound": shares > 0,
+        "before_cycles": before, "lost_cycles": lost, "between_cycles": between, "gaps": losses,
         "instructions": retired, "instructions_without_cycles": untimed,
         "groups": shares, "instructions_in_groups": shared,
         "histogram": histogram.collect::<Vec<_>>(), "longest": longest.collect::<Vec<_>>(),

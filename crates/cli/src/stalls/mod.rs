@@ -1,5 +1,6 @@
 //! `tracewright stalls`: where the cycles went.
 
+mod csv;
 mod json;
 mod pictures;
 mod table;
@@ -9,14 +10,17 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use tracewright::{SourceStalls, StallMeter};
+use tracewright_input::{Protocol, Source};
 use tracewright_profile::Window;
 
 use self::table::Tables;
-use crate::args::{CaptureArgs, LimitArgs, ProgramArgs, SelectArgs};
+use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
 use crate::clocks::{self, report_ends};
 use crate::decode::Within;
+use crate::filter::FilterArgs;
 use crate::images;
-use crate::output::{Error, Form, Outcome, printable_path, report, write};
+use crate::output::{Error, ForceArgs, Form, Outcome, Output, printable_path, report, write};
+use crate::table::TableArgs;
 
 /// Show where the cycles went, and what waited.
 ///
@@ -27,10 +31,11 @@ use crate::output::{Error, Form, Outcome, printable_path, report, write};
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  tracewright record --protocol etrace --timing rocket_like --delta \\
+  tracewright record --timing rocket_like --delta \\
       -o run programs/bin/misses.elf
   tracewright stalls run
   tracewright stalls run --by instructions --top 30
+  tracewright stalls run --function sum --from-cycle 1000 --to-cycle 2000
   tracewright stalls run --json | jq '.functions[0]'
   tracewright stalls run --histogram stalls.svg --timeline functions.svg
   tracewright stalls juno/ --image vmlinux --id 0x10")]
@@ -45,9 +50,9 @@ pub struct Opts {
     program: ProgramArgs,
 
     #[command(flatten)]
-    limits: LimitArgs,
+    filter: FilterArgs,
 
-    /// Only this table.
+    /// Only this table; of CSV: which rows, functions if not given.
     #[arg(long, value_enum)]
     by: Option<By>,
 
@@ -59,9 +64,8 @@ pub struct Opts {
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
 
-    /// One JSON object, with all rows.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    table: TableArgs,
 
     /// Draw how long stalls are, as SVG.
     #[arg(long, value_name = "FILE.svg")]
@@ -70,6 +74,9 @@ pub struct Opts {
     /// Draw which function ran when, and when it stalled, as SVG: the functions of --top.
     #[arg(long, value_name = "FILE.svg")]
     timeline: Option<PathBuf>,
+
+    #[command(flatten)]
+    force: ForceArgs,
 }
 
 /// What a row is.
@@ -91,29 +98,37 @@ enum Sort {
 
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
+    let picture = |path: &Option<PathBuf>| {
+        path.as_ref().map(|path| Output::open_whole(path, Form::Xml, opts.force)).transpose()
+    };
+    let (histogram, timeline) = (picture(&opts.histogram)?, picture(&opts.timeline)?);
     let (trace, mut outcome) = opts.program.open(&opts.capture)?;
-    let trace = opts.select.of(trace, false).limits(opts.limits.limits()).jobs(1);
+    let trace = opts.filter.of(opts.select.of(trace, false))?.jobs(1);
     let (capture, image) = (trace.capture(), trace.image());
     let clocks = clocks::find(capture)?;
     outcome = outcome.and(clocks::outcome(&clocks));
-    let wanted = |index: usize| capture.sources[index].number().is_some_and(|id| trace.is_chosen(id));
+    let wanted = |index: usize| trace.has_source(&capture.sources[index]);
     if !(0..capture.sources.len()).any(|index| wanted(index) && clocks.kind(index).is_some()) {
-        return Err(Error::Message(format!(
-            "{}: nothing tells cycles here: record with --timing and --delta, switch on cycle counts \
-             (TRCCONFIGR.CCI), or times in E-Trace (--option notime=0)",
-            opts.capture.capture.display()
-        )));
+        let asked =
+            (0..capture.sources.len()).filter(|&index| wanted(index)).map(|index| &capture.sources[index]);
+        return Err(without_cycles(&opts.capture.capture, asked));
     }
     let window = Window::default();
-    let within = Within { trace: &trace, again: false };
+    let within = Within { trace: &trace, again: false, has_funnel: false };
     let meter = StallMeter { clocks: &clocks, window: &window };
     let ends = |sources: &Vec<SourceStalls>| report_ends(sources.iter().filter_map(|source| source.end));
-    let (mut sources, tally, errors) = within.decode(&meter, ends)?;
+    let (mut sources, tally, decoding) = within.decode(&meter, ends)?;
+    outcome = outcome.and(decoding);
     for SourceStalls { index, .. } in sources.iter().filter(|source| source.stalls.is_none()) {
         let name = &capture.sources[*index].name;
         report(&format!("{name}: nothing tells its cycles: it is left out"));
+        outcome = Outcome::HadErrors;
     }
     sources.retain(|source| source.stalls.is_some());
+    if tally.instructions == 0 && tally.left_out > 0 {
+        opts.filter.report_nothing(&trace);
+        outcome = Outcome::HadErrors;
+    }
     let tables = Tables::new(&sources, image, opts.sort);
     let names: Vec<_> = sources.iter().map(|source| capture.sources[source.index].name.as_str()).collect();
     let title = title(&opts.capture.capture);
@@ -121,22 +136,53 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         let message = "--timeline draws one source: say which with --id";
         return Err(Error::Message(message.into()));
     }
-    if let Some(path) = &opts.histogram {
-        write(path, Form::Text, pictures::histogram(&title, &sources).as_bytes(), sources.is_empty())?;
+    if let Some(file) = histogram {
+        file.write_whole(pictures::histogram(&title, &sources).as_bytes(), sources.is_empty())?;
     }
-    if let (Some(path), [source]) = (&opts.timeline, &mut sources[..]) {
-        write(path, Form::Text, pictures::timeline(&title, source, opts.top).as_bytes(), false)?;
+    if let (Some(file), [source]) = (timeline, &mut sources[..]) {
+        file.write_whole(pictures::timeline(&title, source, opts.top).as_bytes(), false)?;
     }
-    let text = match opts.json {
+    let text = match opts.table.json {
+        _ if opts.table.is_csv() => csv::rows(opts.by.unwrap_or(By::Functions), &tables, image),
         true => {
             let named: Vec<_> = names.iter().copied().zip(&sources).collect();
             json::object(&named, &tables, image, &tally)
         }
         false => text::all(opts, &names, &sources, &tables, image),
     };
-    write("-".as_ref(), Form::json_if(opts.json), text.as_bytes(), false)?;
-    outcome = outcome.and(images::report_left_out(image));
-    Ok(outcome.and(Outcome::from_errors(errors)))
+    write("-".as_ref(), opts.table.form(), text.as_bytes(), false)?;
+    Ok(outcome.and(images::report_left_out(image)))
+}
+
+/// Says that nothing tells the cycles of these sources, and what would.
+fn without_cycles<'a>(path: &Path, sources: impl Iterator<Item = &'a Source>) -> Error {
+    let (mut unread, mut advice) = (Vec::new(), Vec::new());
+    let add = |list: &mut Vec<String>, text: &str| {
+        if !list.iter().any(|other| other == text) {
+            list.push(text.to_owned());
+        }
+    };
+    for source in sources {
+        match &source.protocol {
+            Protocol::Unsupported(..) => add(&mut unread, &source.protocol_name()),
+            Protocol::Etm(_) => add(&mut advice, "switch on cycle counts (TRCCONFIGR.CCI)"),
+            Protocol::Etrace(_) => {
+                add(
+                    &mut advice,
+                    "record with --timing and --delta, or with times in E-Trace (--option notime=0)",
+                );
+            }
+            _ => {}
+        }
+    }
+    let path = path.display();
+    Error::Message(match (advice.is_empty(), unread.is_empty()) {
+        (true, false) => {
+            format!("{path}: nothing tells cycles: tracewright cannot read {} yet", unread.join(", "))
+        }
+        (true, true) => format!("{path}: nothing tells cycles here"),
+        _ => format!("{path}: nothing tells cycles here: {}", advice.join("; ")),
+    })
 }
 
 /// Returns the title of a picture: the name of what it is of, as it may be printed.

@@ -1,4 +1,4 @@
-//! Where the cycles went, for people: 80 columns wide.
+//! Where the cycles went, for people.
 
 use std::fmt::Write;
 
@@ -10,10 +10,10 @@ use super::table::{Instruction, Tables};
 use super::{By, Opts, Sort};
 use crate::line::Line;
 use crate::record::grouped;
+use crate::terminal::{END, HEADING, hot, width};
 use tracewright::SourceStalls;
 use tracewright::{disassembly, names};
 
-const WIDTH: usize = 80;
 /// Columns of the numbers before a name, with the blanks after them.
 const NUMBERS: usize = 53;
 
@@ -23,6 +23,7 @@ pub fn clock(kind: Kind) -> &'static str {
         Kind::Delta => "retirement-delta trace",
         Kind::Counts => "cycle counts",
         Kind::Times => "times in the trace",
+        Kind::Timestamps => "timestamps",
     }
 }
 
@@ -41,7 +42,9 @@ pub fn all(opts: &Opts, names: &[&str], sources: &[SourceStalls], tables: &Table
     }
     if wants(By::Lines) {
         let rows = tables.lines.iter().map(|(place, cost)| {
-            (format!("{}:{} {}", names::file_name(&place.file), place.line, place.function), *cost)
+            let line = format!("{}:{} ", names::file_name(&place.file), place.line);
+            let room = (width() - NUMBERS).saturating_sub(line.chars().count()).max(8);
+            (line + &names::cut(&place.function, room), *cost)
         });
         if !tables.lines.is_empty() || opts.by.is_some() {
             table(&mut text, opts, "line", tables, tables.lines.len(), rows);
@@ -112,11 +115,14 @@ fn table(
     count: usize,
     rows: impl Iterator<Item = (String, Cost)>,
 ) {
-    let _ =
-        writeln!(text, "\n{:>14}{:>6}{:>14}{:>6}{:>11}  {what}", "stalls", "%", "cycles", "%", "per instr.");
+    let _ = writeln!(
+        text,
+        "\n{HEADING}{:>14}{:>6}{:>14}{:>6}{:>11}  {what}{END}",
+        "stalls", "%", "cycles", "%", "per instr."
+    );
     for (name, cost) in rows.take(opts.top) {
         numbers(text, &cost, tables);
-        let _ = writeln!(text, "{}", names::cut(&name, WIDTH - NUMBERS));
+        let _ = writeln!(text, "{}", names::cut(&name, width() - NUMBERS));
     }
     more(text, opts, count, what);
 }
@@ -133,11 +139,11 @@ fn more(text: &mut String, opts: &Opts, count: usize, what: &str) {
 fn numbers(text: &mut String, cost: &Cost, tables: &Tables) {
     let _ = write!(
         text,
-        "{:>14}{:>6}{:>14}{:>6}{:>11}  ",
+        "{:>14}{}{:>14}{}{:>11}  ",
         grouped(cost.stalled),
-        percent(cost.stalled, tables.all.stalled),
+        share(cost.stalled, tables.all.stalled),
         grouped(cost.cycles),
-        percent(cost.cycles, tables.all.cycles),
+        share(cost.cycles, tables.all.cycles),
         ratio(cost.cycles, cost.retired)
     );
 }
@@ -147,12 +153,12 @@ fn instructions(text: &mut String, opts: &Opts, tables: &Tables, image: &Image) 
         Sort::Stalls => ("stalls", tables.all.stalled),
         Sort::Cycles => ("cycles", tables.all.cycles),
     };
-    let _ = writeln!(text, "\n{first:>14}{:>6}{:>11}  instruction", "%", "per instr.");
+    let _ = writeln!(text, "\n{HEADING}{first:>14}{:>6}{:>11}  instruction{END}", "%", "per instr.");
     for (instruction, cost) in tables.instructions.iter().take(opts.top) {
         let number = if opts.sort == Sort::Stalls { cost.stalled } else { cost.cycles };
-        let (share, each) = (percent(number, of), ratio(cost.cycles, cost.retired));
-        let _ = write!(text, "{:>14}{share:>6}{each:>11}  ", grouped(number));
-        let _ = writeln!(text, "{}", words(instruction, image, WIDTH - 33));
+        let (share, each) = (share(number, of), ratio(cost.cycles, cost.retired));
+        let _ = write!(text, "{:>14}{share}{each:>11}  ", grouped(number));
+        let _ = writeln!(text, "{}", words(instruction, image, width() - 33));
     }
     more(text, opts, tables.instructions.len(), "instruction");
 }
@@ -168,7 +174,7 @@ fn words(instruction: &Instruction, image: &Image, width: usize) -> String {
     if place.is_empty() {
         place = format!("{:#x}", at.address);
     }
-    names::cut(&format!("{place}  {code}"), width)
+    names::head(&format!("{place}  {code}"), width)
 }
 
 /// The longest single stalls.
@@ -179,14 +185,20 @@ fn longest(text: &mut String, opts: &Opts, sources: &[SourceStalls], image: &Ima
     if all.is_empty() {
         return;
     }
-    let _ = writeln!(text, "\n{:>14}{:>17}  the longest stalls, before", "cycles", "up to cycle");
+    let _ =
+        writeln!(text, "\n{HEADING}{:>14}{:>17}  the longest stalls, before{END}", "cycles", "up to cycle");
     for stall in all.iter().take(opts.top.min(5)) {
         let found = tracewright_flow::Instructions::new(image, stall.space, &stall.block);
         let Some(at) = found.into_iter().nth(stall.at as usize) else { continue };
         let instruction = Instruction { isa: stall.block.isa, space: stall.space, at };
         let _ = write!(text, "{:>14}{:>17}  ", grouped(stall.length), grouped(stall.cycle));
-        let _ = writeln!(text, "{}", words(&instruction, image, WIDTH - 33));
+        let _ = writeln!(text, "{}", words(&instruction, image, width() - 33));
     }
+}
+
+/// `12.3` in six columns, hot if it is much.
+fn share(part: u64, all: u64) -> String {
+    hot(part, all, format!("{:>6}", percent(part, all)))
 }
 
 /// `12.3`.

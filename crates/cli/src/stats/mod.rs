@@ -5,13 +5,16 @@ use std::io::Write;
 use clap::Args;
 use serde_json::{Map, Value, json};
 use tracewright_core::text::Printable;
-use tracewright_engine::{Counted, Counts, Distances, Kind, Role};
+use tracewright_engine::{Counted, Counts, Distances, Kind, PacketsRead};
 use tracewright_input::{Buffer, Capture, Protocol, Source};
 
-use crate::args::{CaptureArgs, SelectArgs};
-use crate::output::{Error, Form, Outcome, Output, report_problem};
-use crate::packets::report_unread;
-use crate::{progress, retirement};
+use crate::args::{CaptureArgs, OffsetArgs, SelectArgs};
+use crate::csv::{Cell, Csv};
+use crate::output::{Error, Outcome, Output};
+use crate::packets::report_read;
+use crate::table::TableArgs;
+use crate::terminal::{END, HEADING};
+use crate::{json, progress, retirement};
 
 /// Count packets and bytes: by source, by kind, and how far apart synchronisation points are. Of a log of tracewright's plugin for QEMU:
 /// instructions and bytes, by thread and by mapping.
@@ -19,6 +22,7 @@ use crate::{progress, retirement};
 #[command(after_help = "Examples:
   tracewright stats samples/two-cores
   tracewright stats juno/ --id 0x10
+  tracewright stats juno/ --from 0x8000 --to 0x9000
   tracewright stats samples/etrace
   tracewright stats juno/ --json | jq '.sources[].packets'")]
 pub struct Opts {
@@ -28,39 +32,48 @@ pub struct Opts {
     #[command(flatten)]
     select: SelectArgs,
 
+    #[command(flatten)]
+    offsets: OffsetArgs,
+
     /// Only this thread, of a log of tracewright's plugin for QEMU.
     #[arg(long, value_name = "N")]
     thread: Option<u32>,
 
-    /// One JSON object per buffer and line.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    table: TableArgs,
 }
 
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     if retirement::is_log(&opts.capture.capture) {
-        return retirement::stats(&opts.capture.capture, opts.thread, opts.json);
+        if !opts.offsets.is_whole() {
+            return Err(Error::Message("--from and --to are for captures: a log has no packets".into()));
+        }
+        return retirement::stats(&opts.capture.capture, opts.thread, opts.table);
     }
     if opts.thread.is_some() {
         return Err(Error::Message("--thread is for logs of tracewright's plugin for QEMU".into()));
     }
     let (trace, mut outcome) = opts.select.open(&opts.capture, false)?;
+    let trace = trace.range(opts.offsets.range());
     let capture = trace.capture();
-    let mut out = Output::stdout(Form::json_if(opts.json));
+    let mut out = Output::stdout(opts.table.form());
     let mut another = false;
+    let mut csv = Csv::new(["buffer", "source", "id", "protocol", "kind", "packets", "bytes"]);
     for buffer in trace.buffers()? {
-        let counted = progress::on(&trace, buffer).count_packets(buffer)?;
-        for problem in &counted.problems {
-            report_problem(buffer, problem);
-        }
+        let read = progress::on(&trace, buffer).count_packets(buffer)?;
+        let counted = &read.value;
         let mut wanted = buffer.sources.clone();
         wanted.retain(|&source| {
             capture.sources[source].number().map_or(!counted.names_sources, |id| trace.is_chosen(id))
         });
-        let stats = Stats { capture, buffer, counted: &counted, wanted };
-        if opts.json {
-            writeln!(out, "{}", stats.json())?;
+        let is_whole = opts.offsets.is_whole();
+        let stats = Stats { capture, buffer, counted, wanted, is_whole };
+        if opts.table.is_csv() {
+            stats.rows(&mut csv);
+            out.write_all(csv.take().as_bytes())?;
+        } else if opts.table.json {
+            out.write_all(json::line("stats", stats.json()).as_bytes())?;
         } else {
             if std::mem::replace(&mut another, true) {
                 writeln!(out)?;
@@ -68,8 +81,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             stats.text(&mut out)?;
         }
         out.flush()?;
-        outcome = outcome.and(Outcome::from_errors(counted.errors()));
-        report_unread(capture, buffer, counted.unread);
+        outcome = outcome.and(report_read(buffer, &read));
     }
     Ok(outcome)
 }
@@ -81,6 +93,8 @@ struct Stats<'a> {
     counted: &'a Counted,
     /// The sources to show.
     wanted: Vec<usize>,
+    /// Whether all of the file was counted.
+    is_whole: bool,
 }
 
 /// Losses shown one by one.
@@ -98,14 +112,15 @@ impl Stats<'_> {
     /// Bytes of a source that nothing here can read.
     fn unread_of(&self, source: &Source) -> Option<u64> {
         let unsupported = matches!(source.protocol, Protocol::Unsupported(..));
-        let unread = || self.counted.unread.get(&source.number().unwrap_or(0)).copied().unwrap_or(0);
+        let unread = || self.counted.read.unread.get(&source.number().unwrap_or(0)).copied().unwrap_or(0);
         unsupported.then(unread)
     }
 
     fn text(&self, out: &mut impl Write) -> std::io::Result<()> {
-        let Counted { bytes: read, lost, losses, lost_bytes, .. } = self.counted;
+        let Counted { read: PacketsRead { bytes: read, unread, .. }, lost, losses, lost_bytes, .. } =
+            self.counted;
         let name = if self.buffer.name == "-" { "standard input" } else { &self.buffer.name };
-        writeln!(out, "buffer {}: {read} bytes", Printable(name))?;
+        writeln!(out, "{HEADING}buffer {}{END}: {read} bytes", Printable(name))?;
         for lost in lost.iter().take(MOST_LOSSES) {
             writeln!(out, "  {lost}")?;
         }
@@ -118,7 +133,10 @@ impl Stats<'_> {
             let (packets, bytes) = counts.map_or((0, unread.unwrap_or(0)), Counts::total);
             let packets_text = if unread.is_none() { format!("{packets} packets, ") } else { String::new() };
             let (name, share) = (Printable(&source.name), percent(bytes, *read));
-            writeln!(out, "\nsource {name} (ID {id}): {packets_text}{bytes} bytes, {share} of the buffer")?;
+            writeln!(
+                out,
+                "\n{HEADING}source {name} (ID {id}){END}: {packets_text}{bytes} bytes, {share} of the buffer"
+            )?;
             if unread.is_some() {
                 let protocol = source.protocol_name();
                 writeln!(out, "  not read: tracewright cannot read {} yet", Printable(&protocol))?;
@@ -133,10 +151,10 @@ impl Stats<'_> {
                 rows(out, &kinds, bytes)?;
             }
         }
-        // With all sources shown, say where the rest went.
-        if self.buffer.format.is_framed() && self.wanted.len() == self.buffer.sources.len() {
+        // With all sources shown, say where the rest went. A packet may end outside a part of the file.
+        if self.is_whole && self.buffer.format.is_framed() && self.wanted.len() == self.buffer.sources.len() {
             let data: u64 = self.counted.sources.iter().map(|(_, counts)| counts.total().1).sum();
-            let frames = read.saturating_sub(data + self.counted.unread.values().sum::<u64>() + lost_bytes);
+            let frames = read.saturating_sub(data + unread.values().sum::<u64>() + lost_bytes);
             writeln!(
                 out,
                 "\nframes: {frames} bytes of IDs, auxiliary bits, syncs and padding, {}",
@@ -147,13 +165,10 @@ impl Stats<'_> {
     }
 
     fn source_text(&self, out: &mut impl Write, counts: &Counts) -> std::io::Result<()> {
-        let ((packets, bytes), skipped) = (counts.total(), counts.skipped());
+        let (packets, bytes) = counts.total();
         let Counts { syncs, packets_apart, synchronisation: (what, note), .. } = counts;
         let seen = syncs.seen;
         let plural = if seen == 1 { "" } else { "s" };
-        if skipped > 0 {
-            writeln!(out, "  {skipped} bytes skipped while not synchronised, {}", percent(skipped, bytes))?;
-        }
         if self.counted.names_sources {
             writeln!(out, "  {:.2} bytes a packet, encapsulation included", bytes as f64 / packets as f64)?;
             writeln!(out, "  {seen} {what}{plural}{note}")?;
@@ -174,11 +189,37 @@ impl Stats<'_> {
         } else {
             writeln!(out, "  {seen} {what}{plural}")?;
         }
-        rows(out, &packet_kinds(counts), bytes)
+        rows(out, &counts.kinds(), bytes)
+    }
+
+    /// A row for each kind of packets of each source; of a source that cannot be read, its bytes.
+    fn rows(&self, csv: &mut Csv<7>) {
+        let mut row = |source: Option<&Source>, kind: Cell<'_>, packets: Option<u64>, bytes: u64| {
+            csv.row([
+                self.buffer.name.as_str().into(),
+                source.map(|source| source.name.as_str()).into(),
+                source.and_then(Source::number).map(u32::from).into(),
+                source.map(Source::protocol_name).into(),
+                kind,
+                packets.into(),
+                bytes.into(),
+            ]);
+        };
+        for (source, counts) in self.sources() {
+            if let Some(unread) = self.unread_of(source) {
+                row(Some(source), Cell::Nothing, None, unread);
+            }
+            for (kind, packets, bytes) in counts.map(Counts::kinds).unwrap_or_default() {
+                row(Some(source), kind.name.into(), Some(packets), bytes);
+            }
+        }
+        for (kind, packets, bytes) in self.counted.no_source.as_ref().map(Counts::kinds).unwrap_or_default() {
+            row(None, kind.name.into(), Some(packets), bytes);
+        }
     }
 
     fn json(&self) -> Value {
-        let Counted { bytes: read, names_sources, .. } = *self.counted;
+        let Counted { read: PacketsRead { bytes: read, .. }, names_sources, .. } = *self.counted;
         let sources = self.sources().map(|(source, counts)| {
             let unread = self.unread_of(source);
             let (packets, bytes) = counts.map_or((0, unread.unwrap_or(0)), Counts::total);
@@ -191,7 +232,7 @@ impl Stats<'_> {
                 "share": bytes as f64 / read.max(1) as f64,
                 "syncs": counts.map_or(0, |counts| counts.syncs.seen),
                 "sync_distance": counts.and_then(|counts| distance(&counts.syncs)),
-                "kinds": counts.map_or_else(Map::new, |counts| kinds_json(packet_kinds(counts))),
+                "kinds": counts.map_or_else(Map::new, |counts| kinds_json(counts.kinds())),
             });
             if names_sources {
                 object["bytes_per_packet"] = (bytes as f64 / packets.max(1) as f64).into();
@@ -206,7 +247,7 @@ impl Stats<'_> {
         });
         let known: Vec<_> =
             self.buffer.sources.iter().filter_map(|&source| self.capture.sources[source].number()).collect();
-        let strangers = self.counted.unread.iter().filter(|(id, _)| !known.contains(id));
+        let strangers = self.counted.read.unread.iter().filter(|(id, _)| !known.contains(id));
         let mut object = json!({
             "buffer": self.buffer.name,
             "bytes": read,
@@ -218,7 +259,7 @@ impl Stats<'_> {
             object["no_source"] = no_source.map_or_else(Map::new, |counts| kinds_json(counts.kinds())).into();
         } else {
             let lost = self.counted.lost.iter().take(MOST_LOSSES).map(
-                |lost| json!({"offset": lost.offset, "len": lost.len, "reason": lost.reason.to_string()}),
+                |lost| json!({"offset": lost.offset, "bytes": lost.len, "reason": lost.reason.to_string()}),
             );
             object["losses"] = self.counted.losses.into();
             object["lost_bytes"] = self.counted.lost_bytes.into();
@@ -231,14 +272,13 @@ impl Stats<'_> {
 /// A kind of packets, how many there are, and their bytes.
 type Row = (&'static Kind, u64, u64);
 
-/// The kinds of a source's packets: bytes passed over are none.
-fn packet_kinds(counts: &Counts) -> Vec<Row> {
-    counts.kinds().into_iter().filter(|(kind, ..)| kind.role != Role::Skipped).collect()
-}
-
 fn rows(out: &mut impl Write, kinds: &[Row], bytes: u64) -> std::io::Result<()> {
     let packets = kinds.iter().map(|(_, packets, _)| packets).sum();
-    writeln!(out, "  {:<28}{:>12}{:>9}{:>14}{:>9}", "kind", "packets", "share", "bytes", "share")?;
+    writeln!(
+        out,
+        "{HEADING}  {:<28}{:>12}{:>9}{:>14}{:>9}{END}",
+        "kind", "packets", "share", "bytes", "share"
+    )?;
     for &(Kind { name, .. }, of_kind, bytes_of_kind) in kinds {
         let (packet_share, byte_share) = (percent(of_kind, packets), percent(bytes_of_kind, bytes));
         writeln!(out, "  {name:<28}{of_kind:>12}{packet_share:>9}{bytes_of_kind:>14}{byte_share:>9}")?;

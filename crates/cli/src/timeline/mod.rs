@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use tracewright::profile::Outside;
 use tracewright::timeline::{Chrome, Firefox, Perfetto, SliceWriter, SourceSlices, Unit, Viewer};
+use tracewright::{Capture, Clocks, ThreadNames, Trace, has_timestamps};
 use tracewright_core::text::Printable;
 use tracewright_profile::Kind;
 use tracewright_profile::slices::{Limits, Shown};
@@ -15,15 +16,16 @@ use crate::clocks::{self, report_ends};
 use crate::decode::Within;
 use crate::filter::{FilterArgs, PartArgs, reasons};
 use crate::funnel::{self, Left};
-use crate::output::{Error, Form, Outcome, Output, report, report_unwritten};
+use crate::output::{Error, ForceArgs, Form, Outcome, Output, remark, report, report_unwritten};
 use crate::profile::open::{Counted, Decoded, is_profile};
 use crate::record::grouped;
 
 /// Write which function ran when, for Perfetto, Chrome or the Firefox Profiler.
 ///
-/// Slices are calls: from a function's first instruction to its return. Times are cycles, where the capture tells them (a delta
-/// trace, cycle counts, times); otherwise instructions are counted, and --from-cycle and --to-cycle are numbers of instructions. With --function,
-/// --range or --binary: slices of the functions that ran there. Where trace is lost all slices end, and begin again after it.
+/// Slices are calls: from a function's first instruction to its return. Times are real time, where the capture tells the rate of
+/// timestamps; otherwise cycles, where it tells them (a delta trace, cycle counts, times); otherwise instructions are counted, and
+/// --from-cycle and --to-cycle are numbers of instructions. With --function, --range or --binary: slices of the functions that ran
+/// there. Where trace is lost all slices end, and begin again after it.
 #[derive(Args)]
 #[command(after_help = "\
 Open the file in https://ui.perfetto.dev (perfetto, chrome) or
@@ -33,7 +35,8 @@ Examples:
   tracewright timeline run -o run.json --from-cycle 1000000 --to-cycle 2000000
   tracewright timeline run -o run.json --function main --function sort
   tracewright timeline run -o run.json --min 100 --format firefox
-  tracewright timeline run -o run.pftrace --format perfetto --most 10000000")]
+  tracewright timeline run -o run.pftrace --format perfetto --most 10000000
+  tracewright timeline run -o run.json --clock time --mhz 19.2")]
 pub struct Opts {
     #[command(flatten)]
     capture: CaptureArgs,
@@ -41,15 +44,20 @@ pub struct Opts {
     #[command(flatten)]
     part: PartArgs,
 
-    /// The file to write; - is standard output.
-    #[arg(short, long, value_name = "FILE")]
+    /// Where the result is written: a file (- is standard output), or the folder of a capture, which is made.
+    #[arg(short, long, value_name = "PATH")]
     output: PathBuf,
 
-    /// For which viewer.
+    #[command(flatten)]
+    force: ForceArgs,
+
+    /// What is written.
+    ///
+    /// It is for a viewer.
     #[arg(long, value_enum, default_value_t = Format::Chrome)]
     format: Format,
 
-    /// No slice that is shorter, in cycles (or instructions).
+    /// No slice that is shorter, in cycles (or instructions, timestamps, nanoseconds of real time).
     #[arg(long, value_name = "CYCLES", default_value_t = 0)]
     min: u64,
 
@@ -57,13 +65,35 @@ pub struct Opts {
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     most: u64,
 
-    /// Count instructions, though cycles are known.
-    #[arg(long)]
-    instructions: bool,
+    /// What times are. Without this: what the capture tells, as above.
+    #[arg(long, value_enum, value_name = "CLOCK")]
+    clock: Option<TimelineClock>,
 
-    /// Cycles (or instructions) in a microsecond of the viewer's time.
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    mhz: u32,
+    /// Cycles (or instructions, timestamps) in a microsecond of the viewer's time, as 1200 or 19.2. With --clock time it is the rate of
+    /// timestamps, instead of that of the capture. [default: 1000]
+    #[arg(long, value_name = "N", value_parser = rate)]
+    mhz: Option<u64>,
+}
+
+/// What times are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TimelineClock {
+    /// Cycles of each core, from a delta trace, cycle counts or times in E-Trace.
+    Cycles,
+    /// Timestamps, which all cores share: real time, if their rate is known. Between two timestamps (marked), times are spread evenly over the
+    /// instructions.
+    Time,
+    /// The number of instructions.
+    Instructions,
+}
+
+/// Hertz of a rate in MHz.
+fn rate(text: &str) -> Result<u64, String> {
+    let mhz: f64 = text.parse().map_err(|_| "expected a number of MHz, as 1200 or 19.2")?;
+    if !(0.000_001..=1_000_000.0).contains(&mhz) {
+        return Err("expected 0.000001 to 1000000".into());
+    }
+    Ok((mhz * 1e6).round() as u64)
 }
 
 /// For which viewer.
@@ -96,10 +126,13 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let Counted { mut profile, program, mut outcome, decoded, .. } =
         Counted::open(&opts.capture, &PartArgs { filter: no_time, ..opts.part.clone() })?;
     let Some(Decoded { trace, .. }) = decoded else { return Ok(outcome) };
+    // Slices are calls, and inlined functions are not called.
+    let program = program.show_inlined(false);
     let places = opts.part.filter.places(&profile, &[&program])?;
     let capture = trace.capture();
     let only = places.map(|places| places.functions_of(&profile, &program));
-    let clocks = opts.part.filter.clocks(capture)?;
+    let by_time = by_time(opts, capture)?;
+    let clocks = if by_time { timestamps(opts, &trace)? } else { opts.part.filter.clocks(capture)? };
     outcome = outcome.and(clocks::outcome(&clocks));
     // Instructions are counted where nothing tells cycles; but nothing stands for timestamps.
     let stamped = FilterArgs { from_cycle: None, to_cycle: None, ..opts.part.filter.clone() };
@@ -107,22 +140,40 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let cycles = opts.part.filter.window()?.cycles.unwrap_or(0..u64::MAX);
     let limits = Limits { from: cycles.start, to: cycles.end, shortest: opts.min, most: opts.most };
     let names: Vec<_> = capture.sources.iter().map(|source| Printable(&source.name).to_string()).collect();
-    let units = (0..names.len()).map(|index| match clocks.kind(index).filter(|_| !opts.instructions) {
+    let threads = ThreadNames::of(capture);
+    let counts = opts.clock == Some(TimelineClock::Instructions);
+    let conversions =
+        capture.sources.iter().map(|source| source.time.filter(|_| by_time && opts.mhz.is_none()));
+    let conversions: Vec<_> = conversions.collect();
+    let units = (0..names.len()).map(|index| match clocks.kind(index).filter(|_| !counts) {
         Some(Kind::Delta | Kind::Counts) => Unit::Cycles,
         Some(Kind::Times) => Unit::Times,
+        Some(Kind::Timestamps) if conversions[index].is_some() || opts.mhz.is_some() => Unit::RealTime,
+        Some(Kind::Timestamps) => Unit::Timestamps,
         None => Unit::Instructions,
     });
     let units: Vec<_> = units.collect();
+    let hertz = opts.mhz.unwrap_or(1_000_000_000);
     let viewer: Box<dyn Viewer + Send + '_> = match opts.format {
-        Format::Chrome => Box::new(Chrome::new(&mut output, opts.mhz)),
-        Format::Perfetto => Box::new(Perfetto::new(&mut output, opts.mhz)),
-        Format::Firefox => Box::new(Firefox::new(&mut output, opts.mhz)),
+        Format::Chrome => Box::new(Chrome::new(&mut output, hertz)),
+        Format::Perfetto => Box::new(Perfetto::new(&mut output, hertz)),
+        Format::Firefox => Box::new(Firefox::new(&mut output, hertz)),
     };
-    let slices = SliceWriter::new(&clocks, (limits, times), &names, &units, only.as_ref(), viewer);
+    let slices = SliceWriter::new(
+        &clocks,
+        &program,
+        (limits, times),
+        (&names, &threads),
+        &units,
+        only.as_ref(),
+        viewer,
+    )
+    .in_nanoseconds(conversions);
     // What is wrong was said when it was counted.
-    let within = Within { trace: &trace, again: true };
+    let within = Within { trace: &trace, again: true, has_funnel: true };
     let ends = |done: &Vec<SourceSlices>| report_ends(done.iter().filter_map(|source| source.end));
-    let (done, _, _) = within.decode(&slices, ends)?;
+    let (done, _, decoding) = within.decode(&slices, ends)?;
+    outcome = outcome.and(decoding);
     if slices.finish(&done, opts.output.as_os_str() == "-")? {
         output.finish()?;
     }
@@ -131,8 +182,9 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         let unit = units.get(*index).copied().unwrap_or(Unit::Instructions);
         let name = names.get(*index).map_or("?", String::as_str);
         let plural = if *slices == 1 { "" } else { "s" };
-        report(&format!("{name}: {} slice{plural}, times in {}", grouped(*slices), unit.words()));
+        remark(&format!("{name}: {} slice{plural}, times in {}", grouped(*slices), unit.words()));
         if let Some(time) = cut {
+            outcome = Outcome::HadErrors;
             report(&format!(
                 "{name}: more than {} slices: what comes after {} {} is left out (--from-cycle, --min, --most)",
                 grouped(opts.most),
@@ -172,10 +224,38 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     Ok(outcome)
 }
 
+/// Whether times are timestamps.
+fn by_time(opts: &Opts, capture: &Capture) -> Result<bool, Error> {
+    let has_window = opts.part.filter.window()?.cycles.is_some();
+    match opts.clock {
+        Some(TimelineClock::Time) if has_window => Err(Error::Message(
+            "--from-cycle, --to-cycle: times are timestamps with --clock time, which --from-time and --to-time choose".into(),
+        )),
+        Some(clock) => Ok(clock == TimelineClock::Time),
+        None => {
+            let has_delta = capture.sources.iter().any(|source| source.delta.is_some());
+            let is_told = capture.sources.iter().any(|source| source.time.is_some() && has_timestamps(source));
+            Ok(is_told && !has_delta && !has_window)
+        }
+    }
+}
+
+/// Opens clocks that read timestamps. It is an error if there are none.
+fn timestamps(opts: &Opts, trace: &Trace) -> Result<Clocks, Error> {
+    let clocks = Clocks::timestamps(trace.capture())?;
+    if clocks.any() {
+        return Ok(clocks);
+    }
+    let path = opts.capture.capture.display();
+    Err(Error::Message(format!(
+        "--clock time: {path} has no timestamps (TRCCONFIGR.TS; E-Trace: --option notime=0): choose another --clock"
+    )))
+}
+
 fn open(opts: &Opts) -> Result<Output, Error> {
     let form = if opts.format == Format::Perfetto { Form::Binary } else { Form::Json };
     if form == Form::Binary && opts.output.as_os_str() == "-" && io::stdout().is_terminal() {
         return Err(Error::Message("this is no text for a terminal: say where to with -o FILE".into()));
     }
-    Output::open_whole(&opts.output, form)
+    Output::open_whole(&opts.output, form, opts.force)
 }

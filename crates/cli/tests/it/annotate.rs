@@ -18,11 +18,11 @@ fn numbers_are_those_of_a_listing() {
     let mut before: Option<String> = None;
     let listing = run!("decode {capture} --instructions --json").good();
     for row in values(&listing).filter(|row| row["kind"] == "instruction") {
-        let address = string(&row, "pc").to_owned();
+        let address = string(&row, "address").to_owned();
         if let Some(before) = before.take() {
             *went.entry(before).or_default().entry(address.clone()).or_default() += 1;
         }
-        calls += u64::from(row["symbol"] == "print_string" && row["symbol_offset"] == 0);
+        calls += u64::from(row["function"] == "print_string" && row["function_offset"] == 0);
         let (count, taken) = ran.entry(address.clone()).or_default();
         *count += 1;
         if row["taken"] == true {
@@ -31,19 +31,19 @@ fn numbers_are_those_of_a_listing() {
         }
     }
     let costs = run!("stalls {capture} --json").ends(0).json();
-    let costs = rows(&costs, "instructions").iter();
+    let costs = rows(&costs, "code").iter();
     let costs: HashMap<&str, u64> =
         costs.map(|row| (string(row, "address"), number(row, "cycles"))).collect();
     let mut branches = 0;
     let mut targets = 0;
     for name in ["print_string", "main"] {
         let functions = run!("annotate {capture} {name} --json").ends(0).json();
-        let [function] = &functions.as_array().unwrap()[..] else { panic!("{functions}") };
+        let [function] = rows(&functions, "functions") else { panic!("{functions}") };
         if name == "print_string" {
             assert!(calls > 3, "{calls}");
             assert_eq!(function["calls"], calls);
         }
-        for row in rows(function, "instructions") {
+        for row in rows(function, "code") {
             let address = string(row, "address");
             let (count, taken) = ran.get(address).copied().unwrap_or_default();
             assert_eq!(row["count"], count, "{row}");

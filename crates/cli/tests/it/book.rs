@@ -6,7 +6,7 @@
 //! (`text,lines=1-4+9-12`; lines `...` stand for the others). `sh,status=1` expects another exit status than 0, `sh,needs=PROGRAM` is run only where the program is
 //! installed, and `sh,needs-file` is never run: it needs a file that the reader has. `BLESS=1` rewrites outputs and reference.
 
-mod json;
+pub mod json;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -202,6 +202,19 @@ fn the_command_reference_is_what_help_prints() {
         let _ = write!(page, "\n## {verb}\n\n```text\n{}\n```\n", run!("help {verb}").out.trim_end());
     }
     if let Err(why) = compare(&root().join(BOOK).join(COMMANDS), &page) {
+        panic!("{why}");
+    }
+}
+
+#[test]
+fn the_table_of_options_is_that_of_the_source() {
+    let page = run!("options").out;
+    // Two meanings are two rows.
+    let names = page.lines().filter_map(|line| line.split_once("--")?.1.split([' ', '`']).next());
+    let mut seen = BTreeSet::new();
+    let twice: Vec<_> = names.filter(|name| !seen.insert(*name)).collect();
+    assert!(twice.is_empty(), "options with two meanings, in help or value: {twice:?}");
+    if let Err(why) = compare(&root().join(BOOK).join("reference/options.md"), &page) {
         panic!("{why}");
     }
 }

@@ -115,7 +115,7 @@ fn raw_files_that_end_inside_a_message_are_told_by_every_verb() {
     run!("decode {raw} --summary {all}").ends(0);
     // The last message has more than two bytes.
     let packets = run!("packets {raw} {about}").out;
-    let offset = |line: &str| Some(hex(line.trim().split_once("  00  ")?.0));
+    let offset = |line: &str| Some(hex(line.trim().split_once("  0x00  ")?.0));
     let last = packets.lines().filter_map(offset).next_back().unwrap();
     fs::write(&raw, &bytes[..last as usize + 2]).unwrap();
     for (verb, options) in [
@@ -311,9 +311,9 @@ impl Recording {
     }
 }
 
-/// How much trace there is so far.
+/// How much trace there is so far, of a recording that goes on.
 fn trace_len(capture: &str) -> u64 {
-    fs::metadata(Path::new(capture).join("trace.bin")).map_or(0, |file| file.len())
+    fs::metadata(format!("{capture}.part/trace.bin")).map_or(0, |file| file.len())
 }
 
 #[test]
@@ -322,13 +322,14 @@ fn a_killed_recording_can_be_read_and_says_so() {
     let run = scratch.join("sort.run");
     Recording::start(&run).kill();
     let cut = "the recording was not finished";
-    run!("info {run}").ends(1).says(cut);
-    let summary = run!("decode {run} --summary --json").ends(1).says(cut).json();
+    run!("info {run}.part").ends(1).says(cut);
+    let summary = run!("decode {run}.part --summary --json").ends(1).says(cut).json();
     assert!(number(&summary, "instructions") > 100_000, "{summary}");
     assert_eq!(summary["mismatches"], 0, "{summary}");
-    run!("profile {run}").ends(1).says(cut);
+    run!("profile {run}.part").ends(1).says(cut);
     // It is ours: the next recording may take its place.
     assert_eq!(recorded(&scratch, SMALL, ""), run);
+    assert!(!Path::new(&format!("{run}.part")).exists());
     run!("decode {run} --summary").ends(0);
 }
 
@@ -345,7 +346,7 @@ fn a_killed_recording_of_a_loop_keeps_its_beginning() {
     wait_until("it traces", || trace_len(&run) > 0);
     child.kill().unwrap();
     child.wait().unwrap();
-    let ran = run!("decode {run} --summary --json").ends(1).says("the recording was not finished");
+    let ran = run!("decode {run}.part --summary --json").ends(1).says("the recording was not finished");
     assert!(number(&ran.json(), "instructions") > 0, "{}", ran.out);
 }
 
@@ -376,32 +377,28 @@ fn folders_of_others_and_links_are_not_written_to() {
     let file = scratch.join("theirs/trace.bin");
     fs::create_dir(&theirs).unwrap();
     fs::write(&file, "theirs").unwrap();
-    let verbs = [
-        "record --protocol etrace programs/bin/recursion.elf -o",
-        "record programs/bin/recursion.elf -o",
-        "demo --keep",
-    ];
+    let verbs = ["record -o {} programs/bin/recursion.elf", "demo --keep {}"];
     symlink(&theirs, &link).unwrap();
     for (folder, why) in [
         (&theirs, "is not empty and holds no capture"),
         (&link, "is a symbolic link"),
         (&format!("{link}/"), "is a symbolic link"),
     ] {
-        verbs.iter().for_each(|verb| drop(run!("{verb} {folder}").ends(2).says(why)));
+        verbs.iter().for_each(|verb| drop(run!("{}", verb.replace("{}", folder)).ends(2).says(why)));
     }
     let inside: Vec<_> = fs::read_dir(&theirs).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(inside, ["trace.bin"]);
     assert_eq!(fs::read(&file).unwrap(), b"theirs");
     // Links in a capture of ours are replaced, and what they point to stays.
     for verb in verbs {
-        run!("{verb} {run}").ends(0);
+        run!("{}", verb.replace("{}", &run)).ends(0);
         let names: Vec<_> = fs::read_dir(&run).unwrap().map(|entry| entry.unwrap().path()).collect();
         for name in names.iter().filter(|name| !name.ends_with("capture.toml") && !name.ends_with("run.log"))
         {
             fs::remove_file(name).unwrap();
             symlink(&file, name).unwrap();
         }
-        run!("{verb} {run}").ends(0);
+        run!("{}", verb.replace("{}", &run)).ends(0);
         assert_eq!(fs::read(&file).unwrap(), b"theirs", "{verb}");
         fs::remove_dir_all(&run).unwrap();
     }

@@ -2,13 +2,14 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::process::Command;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
 
 use crate::run::{Ran, assert_fits, forget_checksums, recorded, replace, root, run, string, text, values};
 use tracewright_hart::linux::{Linux, Options, Streams};
 use tracewright_hart::{Hart, Retired, Retirements};
 use tracewright_isa::riscv::{Xlen, decode};
-use tracewright_testkit::{Scratch, captures_for, skip};
+use tracewright_testkit::{Scratch, captures_for, skip, unpacked};
 
 /// A recorded program.
 struct Recorded {
@@ -134,7 +135,7 @@ fn several_harts_in_one_stream() {
         assert!(one.out == three.out && one.err == three.err);
         // Messages of both are read once; each hart's are those that it has alone.
         let alone = run!("decode {dir} --jobs 1 --id {id}").out;
-        let of_it = |line: &&str| line.get(10..15) == Some(&*format!(" 0{id}  "));
+        let of_it = |line: &&str| line.get(10..15) == Some(&*format!(" 0x0{id}"));
         assert!(one.out.lines().filter(of_it).eq(alone.lines().filter(of_it)), "{program}");
         assert!(alone.lines().filter(of_it).count() > 100, "{program}: {alone}");
     }
@@ -359,7 +360,7 @@ fn implicit_exceptions_need_their_handlers() {
     let lines = run!("decode {} --json --jobs 1", told.run).out;
     let mut after = values(&lines).skip_while(|line| line["kind"] != "exception");
     let block = after.find(|line| line["kind"] == "block").expect("the timer traps");
-    let handler = format!("--handler M:{}", string(&block, "start"));
+    let handler = format!("--handler M:{}", string(&block, "address"));
     implicit.is_equal("");
     let toml = implicit.file("capture.toml");
     let text = fs::read_to_string(&toml).unwrap();
@@ -413,31 +414,120 @@ fn code_behind_page_tables_is_kept() {
 fn captures_of_the_reference_model() {
     const NAME: &str = "captures_of_the_reference_model";
     let Some(captures) = captures_for(NAME, "riscv") else { return };
-    let scratch = Scratch::new("etrace-reference");
-    // Spike's boot code: what its retirements begin with.
-    let words = [0x297_u32, 0x202_8593, 0xf140_2573, 0x182_b283, 0x2_8067];
-    let boot = scratch.write("boot.bin", &words.map(u32::to_le_bytes).concat());
-    let (boot, captures) = (text(&boot), text(&captures));
+    let captures = text(&captures);
     for (program, width) in
         [("dhrystone", 64), ("median", 64), ("test_discon_branch_exception", 64), ("xrle", 32)]
     {
-        let log = scratch.join("log.csv");
-        let plain = format!("{captures}/etrace/spike_pc_trace/{program}.spike_pc_trace");
-        if fs::exists(&plain).unwrap() {
-            fs::copy(plain, &log).unwrap();
-        } else {
-            let Ok(unpacked) = Command::new("xz").args(["-dc", &format!("{plain}.xz")]).output() else {
-                return skip(NAME, "no xz");
-            };
-            fs::write(&log, unpacked.stdout).unwrap();
-        }
         for set in ["itype3_basic", "itype4_basic"] {
-            let set = format!("{captures}/etrace/{set}");
-            let params = format!("params={set}/hardware_{width}.scf");
-            let source = format!("--source etrace,isa=rv{width},encapsulation=smi,{params}");
-            let images = format!("--image {captures}/elf/{program}.riscv --image {boot}@1000");
-            let checked = run!("decode {set}/{program}.te_inst_raw --check {log} {source} {images}").ends(0);
+            let log = format!("{captures}/etrace/spike_pc_trace/{program}.spike_pc_trace");
+            let checked = run!("decode {} --check {log}", reference(captures, set, program, width)).ends(0);
+            // Spike's boot ROM is in no file. The run of the program for RV32 begins in the program.
+            assert_eq!(checked.out.contains(BOOT_CODE), width == 64, "{}", checked.out);
             checked.begins("equal: ");
         }
+    }
+}
+
+const BOOT_CODE: &str = "  code of 5 instructions at 0x1000..0x1014 is taken from the log\n";
+
+/// A capture of the reference model, with its source and its program, as arguments.
+fn reference(captures: &str, set: &str, program: &str, width: u8) -> String {
+    let set = format!("{captures}/etrace/{set}");
+    let source = format!("etrace,isa=rv{width},encapsulation=smi,params={set}/hardware_{width}.scf");
+    format!("{set}/{program}.te_inst_raw --source {source} --image {captures}/elf/{program}.riscv")
+}
+
+/// Every kind of log that has bits gives the code of the boot ROM. A log without them does not, and the message says what to do. In a pipe,
+/// the beginning is skipped.
+#[test]
+fn code_of_logs_is_used() {
+    const NAME: &str = "code_of_logs_is_used";
+    let Some(captures) = captures_for(NAME, "riscv") else { return };
+    let (captures, scratch) = (text(&captures), Scratch::new("code-of-logs"));
+    let capture = reference(captures, "itype3_basic", "median", 64);
+    let csv = format!("{captures}/etrace/spike_pc_trace/median.spike_pc_trace.xz");
+    let spike = format!("{captures}/spike_logs/median.l_commits.log.xz");
+    run!("decode {capture} --check {spike} --check-prefix").ends(0).prints(BOOT_CODE);
+
+    let object = run!("decode {capture} --check {csv} --json").ends(0).json();
+    let code = &object["code_from_log"];
+    assert_eq!((&code["instructions"], &code["is_cut"]), (&5.into(), &false.into()));
+    assert_eq!((&code["places"][0]["address"], &code["places"][0]["bytes"]), (&"0x1000".into(), &20.into()));
+    assert!(code["places"][1].is_null() && code["changed"].is_null(), "{object}");
+
+    let (with, without) = (scratch.join("with.log"), scratch.join("without.log"));
+    run!("record -q --from-log {csv} --log {with} --details all").ends(0);
+    run!("record -q --from-log {csv} --log {without}").ends(0);
+    run!("decode {capture} --check {with}").ends(0).begins("equal: 15016 instructions").prints(BOOT_CODE);
+    let lacks = run!("decode {capture} --check {without}").ends(1);
+    lacks.prints("the log has no bits of its instructions").prints("--image FILE@ADDRESS");
+
+    let Some(log) = unpacked(NAME, csv.as_ref()) else { return };
+    let args = format!("decode {capture} --check /dev/stdin");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tracewright"))
+        .args(args.split_whitespace())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(log.as_ref()).unwrap();
+    let piped = child.wait_with_output().unwrap();
+    let said = String::from_utf8(piped.stdout).unwrap();
+    assert!(said.starts_with("equal after the log's beginning: 15011 instructions"), "{said}");
+    assert!(said.contains("not compared: the log's first instructions (5)"), "{said}");
+    assert_eq!(piped.status.code(), Some(1));
+}
+
+/// Of code that changed, the log gives the first version.
+#[test]
+fn first_version_of_code_is_used() {
+    let scratch = Scratch::new("changed-code");
+    let head = "VALID,ADDRESS,INSN,PRIVILEGE,EXCEPTION,ECAUSE,TVAL,INTERRUPT\n";
+    let lines = |second: &str| {
+        let once = |bits: &str| format!("1,1000,{bits},3,0,0,0,0\n1,1004,ffdff06f,3,0,0,0,0\n");
+        format!("{head}{}{}", once("00000013"), once(second))
+    };
+    let (log, other) = (scratch.join("log.csv"), scratch.join("other.csv"));
+    fs::write(&log, lines("00000013")).unwrap();
+    fs::write(&other, lines("00100093")).unwrap();
+    let run = scratch.join("run");
+    run!("encode -q {log} -o {run}").ends(0);
+    fs::remove_file(format!("{run}/code.bin")).unwrap();
+    let same = run!("decode {run} --check {log}")
+        .begins("equal: 2 ")
+        .prints("code of 2 instructions at 0x1000..0x1008");
+    assert!(!same.out.contains("changed"), "{}", same.out);
+    run!("decode {run} --check {other}").prints("it changed at 0x1000, and the first version is used");
+    crate::book::json::check("decode --check", &run!("decode {run} --check {other} --json").json());
+}
+
+/// Recordings on our own machine are what Spike ran, for each kind of its logs, but for loops that wait for the host.
+#[test]
+fn recordings_agree_with_spike_but_for_waits() {
+    const NAME: &str = "recordings_agree_with_spike_but_for_waits";
+    let Some(captures) = captures_for(NAME, "riscv") else { return };
+    for (program, kind, limit, waits) in [
+        ("vvadd", "l_commits", "", "passed over 1 wait: 1143 rounds"),
+        ("dhrystone", "commits", "", "passed over 3 waits: 6058 rounds"),
+        // The log ends after 20,000 instructions, before the program waits.
+        ("test_discon_branch_exception", "commits", "--max-instructions 30000", ""),
+    ] {
+        let packed = captures.join(format!("spike_logs/{program}.{kind}.log.xz"));
+        let Some(text) = unpacked(NAME, &packed) else { return };
+        let scratch = Scratch::new("check-spike");
+        let (run, log) = (scratch.join("run"), scratch.join("spike.log"));
+        fs::write(&log, text).unwrap();
+        let elf = captures.join(format!("elf/{program}.riscv"));
+        run!("record -q {limit} -o {run} {}", elf.display()).ends_within(0..=1);
+        let check = format!("decode {run} --check {log} --check-prefix");
+        if waits.is_empty() {
+            run!("{check}").ends(0).prints("equal: 20000 instructions");
+            continue;
+        }
+        run!("{check}").ends(1).prints("was taken in the log only");
+        let passed = run!("{check} --pass-waits").ends(0).begins("equal: ").prints(waits);
+        assert_fits(&passed.out);
+        let object = run!("{check} --pass-waits --json").ends(0).json();
+        assert!(object["waits"].as_u64() > Some(0) && object["wait_rounds"].as_u64() > Some(100), "{object}");
     }
 }

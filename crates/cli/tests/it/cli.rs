@@ -78,6 +78,18 @@ fn text_fits_80_columns() {
     }
 }
 
+/// So does the help of every verb.
+#[test]
+fn help_fits_80_columns() {
+    for verb in crate::shell::verbs() {
+        let (short, long) = (run!("{verb} -h").ends(0).out, run!("{verb} --help").ends(0).out);
+        assert_fits(&short);
+        assert_fits(&long);
+        assert!(long.contains("\nExamples:\n"), "{verb}");
+        assert!(short.lines().count() <= long.lines().count(), "{verb}");
+    }
+}
+
 #[test]
 fn rows_fit_80_columns() {
     let text = run!("decode samples/two-cores --no-image").out;

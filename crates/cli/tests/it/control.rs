@@ -17,7 +17,9 @@ fn instructions(dir: &str) -> Vec<Instruction> {
         rest.split('"').next().map(str::to_owned)
     };
     let lines = listed.lines().filter(|line| line.contains("\"kind\":\"instruction\""));
-    lines.map(|line| (hex(&value(line, "pc").unwrap()), value(line, "symbol").unwrap_or_default())).collect()
+    lines
+        .map(|line| (hex(&value(line, "address").unwrap()), value(line, "function").unwrap_or_default()))
+        .collect()
 }
 
 /// All instructions of a program, and those that qualify.
@@ -47,7 +49,8 @@ fn from_an_address_on_for_some_instructions() {
 
 #[test]
 fn from_event_to_event() {
-    let events = "--event on@instruction=1000 --event off@cycle=1501 --event on@instruction=3000";
+    let events =
+        "--when-event on@instruction=1000 --when-event off@cycle=1501 --when-event on@instruction=3000";
     let (all, some, _) = record("start on on; stop on off for 600 cycles", events);
     // Without a model, the first instruction is in cycle 1.
     let expected = [&all[1000..1500], &all[3000..3600]].concat();
@@ -89,7 +92,7 @@ fn logs_give_the_same_trace() {
         {
             run!("{ETRACE} {live} --when '{when}' {program}").ends(0);
             run!("encode {log} --image {program} -o {logged} -q --when '{when}'").ends(0);
-            run!("{ETRACE} {from} --from {log} --when '{when}' {program}").ends(0);
+            run!("{ETRACE} {from} --from-log {log} --when '{when}' {program}").ends(0);
             let expected = instructions(&live);
             assert!(!expected.is_empty());
             assert_eq!(instructions(&logged), expected, "{details}, {when}");
@@ -105,7 +108,7 @@ fn a_ring_keeps_what_is_around_the_trigger() {
     let record = |name: &str, more: &str| {
         let dir = scratch.join(name);
         let sort = "programs/bin/sort.elf -- 300";
-        let Ran { err, .. } = run!("{ETRACE} {dir} --option resync_max=0 {more} {sort}").ends(0);
+        let Ran { err, .. } = run!("record -o {dir} --option resync_max=0 {more} {sort}").ends(0);
         (fs::read(format!("{dir}/trace.bin")).unwrap(), instructions(&dir), err)
     };
     let (bytes, all, _) = record("all", "");
@@ -136,7 +139,7 @@ fn programs_under_qemu() {
         let (program, sysroot) = (text(&program), text(guest.libraries()));
         let scratch = Scratch::new("control");
         let [live, log, all, some] = ["live", "run.log", "all", "some"].map(|name| scratch.join(name));
-        let how = format!("-q --sysroot {sysroot} --log {log} -o {live} --when 'pc in main'");
+        let how = format!("-q --symfs {sysroot} --log {log} -o {live} --when 'pc in main'");
         let mut record = command(format_args!("record --qemu {how} {program}"));
         ran(record.env_remove("QEMU_LD_PREFIX")).ends(0);
         run!("encode {log} -o {all} -q").ends(0);

@@ -52,10 +52,11 @@ fn genhtml_counts_the_same() {
     let (sort, search) = (recorded(&folder, "sort", ""), recorded(&folder, "search", ""));
     let (info, html) = (folder.join("all.info"), folder.join("html"));
     for captures in [sort.clone(), format!("{sort} {search}")] {
-        let ours = json(&format!("{captures} --lcov {info}"));
+        let ours = json(&captures);
+        run!("coverage {captures} --format lcov -o {info} --force").ends(0);
         let printed = other(&root(), &format!("genhtml --branch-coverage -o {html} {info}")).out;
         for what in ["lines", "functions", "branches"] {
-            let (ran, all) = part(&ours["sources"], what);
+            let (ran, all) = part(&ours["source_files"], what);
             assert!(ran > 0 && ran < all, "{what}: {ran} of {all}");
             assert_eq!(totals(&printed, what), (ran, all), "{what} of {captures}: {printed}");
         }
@@ -69,12 +70,12 @@ fn genhtml_counts_the_same() {
 fn lcov_has_every_number() {
     let folder = Scratch::new("coverage");
     let sort = recorded(&folder, "sort", "");
-    let info = run!("coverage {sort} --lcov -").good();
+    let info = run!("coverage {sort} --format lcov").good();
     let mut expected = Vec::new();
     for file in rows(&json(&sort), "files") {
         expected.push(format!("SF:{}", string(file, "file")));
         for function in rows(file, "functions_list") {
-            let name = string(function, "name");
+            let name = string(function, "function");
             expected.push(format!("FN:{},{name}", function["line"]));
             expected.push(format!("FNDA:{},{name}", function["calls"]));
         }
@@ -159,7 +160,7 @@ fn all_code_is_counted() {
     let decoded = run!("decode {capture} --instructions --json").good();
     let mut ran: HashMap<u64, u64> = HashMap::new();
     for row in values(&decoded).filter(|row| row["kind"] == "instruction") {
-        *ran.entry(address(&row, "pc")).or_default() += 1;
+        *ran.entry(address(&row, "address")).or_default() += 1;
     }
     let ours = json(&capture);
     let mut functions = BTreeSet::new();
@@ -167,8 +168,8 @@ fn all_code_is_counted() {
     for file in rows(&ours, "files") {
         let path = string(file, "file");
         for function in rows(file, "functions_list") {
-            let name = string(function, "name");
-            let of = if file["source"] == true { path.rsplit('/').next().unwrap() } else { "" };
+            let name = string(function, "function");
+            let of = if file["has_lines"] == true { path.rsplit('/').next().unwrap() } else { "" };
             let key = (name.to_owned(), of.to_owned());
             let (all, conditional) =
                 there.get(&key).unwrap_or_else(|| panic!("{key:?} of {:?}", there.keys()));
@@ -206,7 +207,7 @@ fn stubs_are_functions() {
     other(folder.path(), "riscv64-linux-gnu-gcc -g -O1 -o app app.c");
     let capture = recorded(&folder, &folder.join("app"), "--root /usr/riscv64-linux-gnu");
     let ours = json(&capture);
-    let stub = functions(&ours).find(|function| function["name"] == "puts@plt");
+    let stub = functions(&ours).find(|function| function["function"] == "puts@plt");
     assert_eq!(stub.map(|stub| (part(stub, "instructions").0, &stub["calls"])), Some((3, &1.into())));
     // What is of a known function in a profile is in the output here.
     let funnel = &ours["funnel"];
@@ -261,11 +262,11 @@ fn compare(told: &Value, ours: &Value, source: &str, arch: &str) {
     assert!(expected.values().any(|&count| count > 1000) && expected.values().any(|&count| count == 0));
     assert_eq!(found, expected, "{arch}");
 
-    let calls = |rows: &[Value], count: &str| -> BTreeMap<String, u64> {
-        rows.iter().map(|row| (string(row, "name").to_owned(), number(row, count))).collect()
+    let calls = |rows: &[Value], name: &str, count: &str| -> BTreeMap<String, u64> {
+        rows.iter().map(|row| (string(row, name).to_owned(), number(row, count))).collect()
     };
-    let functions = calls(rows(told, "functions"), "execution_count");
-    assert_eq!(calls(rows(ours, "functions_list"), "calls"), functions, "{arch}");
+    let functions = calls(rows(told, "functions"), "name", "execution_count");
+    assert_eq!(calls(rows(ours, "functions_list"), "function", "calls"), functions, "{arch}");
 }
 
 /// Another tool told 42 edges that a process took: from the start of a block to that of the next.
@@ -289,7 +290,7 @@ fn the_expected_edges_are_covered() {
         let decoded = run!("decode --json {capture}").good();
         let (mut went, mut lasts, mut before) = (BTreeSet::new(), HashMap::new(), None);
         for row in values(&decoded).filter(|row| row["kind"] == "block") {
-            let [start, end] = ["start", "end"].map(|at| address(&row, at).wrapping_sub(base));
+            let [start, end] = ["address", "end"].map(|at| address(&row, at).wrapping_sub(base));
             before.replace(start).map(|before| went.insert([before, start]));
             lasts.insert(start, end.wrapping_sub(4));
         }
@@ -311,7 +312,7 @@ fn the_expected_edges_are_covered() {
 fn minimums_are_kept() {
     let folder = Scratch::new("coverage");
     let capture = recorded(&folder, "args", "");
-    let (ran, all) = part(&json(&capture)["sources"], "lines");
+    let (ran, all) = part(&json(&capture)["source_files"], "lines");
     let percent = 100.0 * ran as f64 / all as f64;
     assert!(ran < all && ran > 0);
     for (least, status, option) in [
@@ -345,4 +346,135 @@ fn tables_fit_the_screen_and_add_up() {
     let files = rows(&ours, "files").iter().map(|file| string(file, "file"));
     let parts: Vec<u64> = files.map(|file| in_output(&json(&format!("{capture} --file {file}")))).collect();
     assert!(parts.len() > 3 && parts.iter().sum::<u64>() == in_output(&ours), "{parts:?}");
+}
+
+/// The value of an attribute of an element.
+fn attribute<'x>(element: &'x str, name: &str) -> &'x str {
+    let start = element.find(&format!(" {name}=\"")).unwrap_or_else(|| panic!("no {name}: {element}"));
+    element[start + name.len() + 3..].split('"').next().unwrap()
+}
+
+/// Cobertura's XML has the elements and attributes that its DTD asks for, and the numbers of lcov's text.
+#[test]
+fn cobertura_has_the_numbers_of_lcov() {
+    let folder = Scratch::new("coverage");
+    let sort = recorded(&folder, "sort", "");
+    let xml = run!("coverage {sort} --format cobertura").good();
+    let ours = json(&sort);
+    let mut open: Vec<&str> = Vec::new();
+    let mut lines = Vec::new();
+    for element in xml.lines().filter(|line| line.starts_with('<') && !line.starts_with("<?")) {
+        let name = element.trim_start_matches(['<', '/', '!']).split([' ', '>', '/']).next().unwrap();
+        let inside = match name {
+            "DOCTYPE" => continue,
+            "coverage" => "",
+            "sources" | "packages" => "coverage",
+            "source" => "sources",
+            "package" => "packages",
+            "classes" => "package",
+            "class" => "classes",
+            "methods" => "class",
+            "method" => "methods",
+            "lines" => {
+                if open.contains(&"method") {
+                    "method"
+                } else {
+                    "class"
+                }
+            }
+            "line" => "lines",
+            "conditions" => "line",
+            "condition" => "conditions",
+            other => panic!("{other} is no element of Cobertura's"),
+        };
+        if element.starts_with("</") {
+            assert_eq!(open.pop(), Some(name));
+            continue;
+        }
+        assert_eq!(open.last().copied().unwrap_or_default(), inside, "{element}");
+        let needed: &[&str] = match name {
+            "coverage" => &[
+                "line-rate",
+                "branch-rate",
+                "lines-covered",
+                "lines-valid",
+                "branches-covered",
+                "branches-valid",
+                "complexity",
+                "version",
+                "timestamp",
+            ],
+            "package" => &["name", "line-rate", "branch-rate", "complexity"],
+            "class" => &["name", "filename", "line-rate", "branch-rate", "complexity"],
+            "method" => &["name", "signature", "line-rate", "branch-rate", "complexity"],
+            "line" => &["number", "hits"],
+            "condition" => &["number", "type", "coverage"],
+            _ => &[],
+        };
+        for name in needed {
+            attribute(element, name);
+        }
+        if name == "line" && !open.contains(&"method") {
+            lines.push(format!("DA:{},{}", attribute(element, "number"), attribute(element, "hits")));
+        }
+        if name == "coverage" {
+            for (what, part_of) in [("lines", "lines"), ("branches", "branches")] {
+                let (ran, all) = part(&ours["source_files"], part_of);
+                assert_eq!(attribute(element, &format!("{what}-covered")), ran.to_string());
+                assert_eq!(attribute(element, &format!("{what}-valid")), all.to_string());
+            }
+        }
+        if !element.ends_with("/>") && !element.ends_with(&format!("</{name}>")) {
+            open.push(name);
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
+    let mut info: Vec<_> = run!("coverage {sort} --format lcov").good().lines().map(str::to_owned).collect();
+    info.retain(|line| line.starts_with("DA:"));
+    info.sort();
+    lines.sort();
+    assert_eq!(lines, info);
+    let file = folder.join("coverage.xml");
+    fs::write(&file, &xml).unwrap();
+    let program = "import sys, pycobertura; c = pycobertura.Cobertura(sys.argv[1]); \
+        print(c.total_statements(), c.total_hits())";
+    let read = Command::new("python3").args(["-c", program, &file]).output();
+    match read {
+        Ok(read) if read.status.success() => {
+            // It counts a line as missed if one of its branches only went one way.
+            let is_partial = |line: &&str| {
+                line.contains(" condition-coverage=\"")
+                    && !line.contains("=\"100%")
+                    && !line.contains(" hits=\"0\"")
+            };
+            let partial = xml.lines().filter(is_partial).count() as u64;
+            let (ran, all) = part(&ours["source_files"], "lines");
+            assert_eq!(String::from_utf8_lossy(&read.stdout).trim(), format!("{all} {}", ran - partial));
+        }
+        _ => skip("Cobertura by pycobertura", "no pycobertura (pip)"),
+    }
+}
+
+/// LLVM's export has the sums of ours, and segments that give each line its count.
+#[test]
+fn llvm_json_has_the_numbers_of_lcov() {
+    let folder = Scratch::new("coverage");
+    let sort = recorded(&folder, "sort", "");
+    let (theirs, ours) = (run!("coverage {sort} --format llvm-json").ends(0).json(), json(&sort));
+    assert_eq!((&theirs["type"], &theirs["version"]), (&"llvm.coverage.json.export".into(), &"2.0.1".into()));
+    let data = &theirs["data"][0];
+    for what in ["lines", "functions", "branches"] {
+        let (ran, all) = part(&ours["source_files"], what);
+        let sum = &data["totals"][what];
+        assert_eq!((number(sum, "covered"), number(sum, "count")), (ran, all), "{what}");
+    }
+    for file in rows(data, "files") {
+        let known = rows(&ours, "files").iter().find(|known| known["file"] == file["filename"]).unwrap();
+        let lines =
+            rows(known, "lines_list").iter().map(|line| (number(line, "line"), number(line, "count")));
+        let begins = rows(file, "segments").iter().filter(|segment| segment[4] == true);
+        let begins = begins.map(|segment| (segment[0].as_u64().unwrap(), segment[2].as_u64().unwrap()));
+        assert_eq!(begins.collect::<Vec<_>>(), lines.collect::<Vec<_>>());
+    }
+    assert!(rows(data, "functions").iter().any(|function| function["name"] == "insertion_sort"));
 }

@@ -56,10 +56,9 @@ fn assert_same(what: &str, rows: &[Row], expected: &Value, columns: &[&str]) {
         for column in columns {
             assert_eq!(row[*column], cell(&expected[*column]), "{what}: {column} of {row:?}");
         }
-        if let Some(source) = expected.get("source") {
-            let file = row["file"].rsplit('/').next().unwrap();
-            let source_here = if file.is_empty() { String::new() } else { format!("{file}:{}", row["line"]) };
-            assert_eq!(source_here, cell(source), "{what}: {row:?}");
+        if expected.get("file").is_some() {
+            let told = ["file", "line"].map(|column| cell(&expected[column]));
+            assert_eq!([&row["file"], &row["line"]], [&told[0], &told[1]], "{what}: {row:?}");
         }
     }
 }
@@ -115,7 +114,7 @@ fn tables_are_those_of_json() {
             assert!(known.iter().all(|name| names.contains(name)), "{names:?}");
             assert!(names.iter().any(|name| name.contains('"')), "{names:?}");
         }
-        let columns = ["address", "depth", "irreducible", "entries", "trips", "fewest", "most"];
+        let columns = ["address", "depth", "irreducible", "entries", "trips", "trips_least", "trips_most"];
         assert_same("loops", &ordered(&capture, "loops"), &all["loops"], &columns);
 
         // JSON has the conditional ones, and indirect calls, in another order.
@@ -136,7 +135,7 @@ fn tables_are_those_of_json() {
                 assert_eq!(row["kind"], "indirect call");
                 assert_eq!(row["to_address"], cell(&target["address"]));
                 assert_eq!(row["to_function"], cell(&target["function"]));
-                assert_eq!(row["count"], cell(&target["calls"]));
+                assert_eq!(row["count"], cell(&target["count"]));
             }
         }
     }
@@ -156,11 +155,11 @@ fn blocks_and_edges_are_those_decoded() {
         wanted.map(|element| cell(&element[address])).collect()
     };
     let mut blocks: BTreeMap<String, u64> = BTreeMap::new();
-    for start in decoded("", "block", "start") {
+    for start in decoded("", "block", "address") {
         *blocks.entry(start).or_default() += 1;
     }
     // Nothing is lost in this trace: what comes after a branch is where it went.
-    let instructions = decoded("--instructions", "instruction", "pc");
+    let instructions = decoded("--instructions", "instruction", "address");
     let branches: HashSet<_> = rows(&capture, "branches").iter().map(|row| row["address"].clone()).collect();
     let mut edges: BTreeMap<(String, String), u64> = BTreeMap::new();
     for pair in instructions.windows(2).filter(|pair| branches.contains(&pair[0])) {
@@ -171,9 +170,9 @@ fn blocks_and_edges_are_those_decoded() {
     for of in [&capture, &kept] {
         let mut told: BTreeMap<String, u64> = BTreeMap::new();
         for row in rows(of, "blocks") {
-            *told.entry(row["address"].clone()).or_default() += number(&row, "runs");
+            *told.entry(row["address"].clone()).or_default() += number(&row, "count");
             let sum: u64 = ["taken", "not_taken", "through"].iter().map(|name| number(&row, name)).sum();
-            assert_eq!(sum, number(&row, "runs"), "{row:?}");
+            assert_eq!(sum, number(&row, "count"), "{row:?}");
         }
         assert_eq!(told, blocks);
         // Also where returns went that the trace leaves out.
@@ -204,6 +203,56 @@ fn blocks_and_edges_are_those_decoded() {
     refused.says("does not tell in which order things ran: choose other --rows");
 }
 
+/// Packets, kinds of packets, costs and instructions are what JSON has, row by row.
+#[test]
+fn rows_are_those_of_json() {
+    if !has_programs("rows_are_those_of_json", &["python3"]) {
+        return;
+    }
+    for capture in ["samples/two-cores", "samples/etrace"] {
+        let told = read(&run!("packets {capture} --format csv").out);
+        let expected: Value = values(&run!("packets {capture} --json").out).collect();
+        assert_same(capture, &told, &expected, &["buffer", "offset", "id", "kind", "hex"]);
+        let told = read(&run!("stats {capture} --format csv").out);
+        let stats = run!("stats {capture} --json").out;
+        let expected = values(&stats).flat_map(|buffer| {
+            let sources = list(&buffer, "sources").iter().map(|of| (cell(&of["name"]), of["kinds"].clone()));
+            sources.chain([(String::new(), buffer["no_source"].clone())]).collect::<Vec<_>>()
+        });
+        let mut rows = 0;
+        for (source, kinds) in expected.filter(|(_, kinds)| !kinds.is_null()) {
+            for (kind, of) in kinds.as_object().unwrap() {
+                let row = told.iter().find(|row| row["source"] == source && row["kind"] == *kind).unwrap();
+                assert_eq!([&row["packets"], &row["bytes"]], [&cell(&of["packets"]), &cell(&of["bytes"])]);
+                rows += 1;
+            }
+        }
+        assert_eq!(rows, told.len(), "{capture}");
+    }
+    let log = read(&run!("stats samples/retirement.log --format csv").good());
+    let expected = run!("stats samples/retirement.log --json").json();
+    assert_same("log", &log, &expected["threads"], &["thread", "instructions", "blocks", "traps", "bytes"]);
+
+    let folder = Scratch::new("csv");
+    let capture = recorded(&folder, "hash", TIMED);
+    let stalls = run!("stalls {capture} --json").ends(0).json();
+    let costs = ["function", "cycles", "stall_cycles", "instructions"];
+    for (by, table, place) in [
+        ("functions", "functions", "function"),
+        ("lines", "lines", "line"),
+        ("instructions", "code", "address"),
+    ] {
+        let told = read(&run!("stalls {capture} --by {by} --format csv").good());
+        assert_same(by, &told, &stalls[table], &[&costs[..], &[place]].concat());
+    }
+    let annotated = run!("annotate {capture} main --json").ends(0).json();
+    let told = read(&run!("annotate {capture} main --format csv").good());
+    let counts = ["address", "text", "inlined", "count", "cycles", "stall_cycles", "taken", "not_taken"];
+    assert_same("annotate", &told, &annotated["functions"][0]["code"], &counts);
+    let refused = run!("stats samples/etrace --format csv --json").ends(2);
+    refused.says("the argument '--format <FORMAT>' cannot be used with '--json'");
+}
+
 #[test]
 fn coverage_and_differences_are_those_of_json() {
     if !has_programs("coverage_and_differences_are_those_of_json", &["python3"]) {
@@ -212,13 +261,13 @@ fn coverage_and_differences_are_those_of_json() {
     let folder = Scratch::new("csv");
     let (capture, part) = (recorded(&folder, "hash", TIMED), folder.join("part"));
     let all = run!("coverage {capture} --json").ends(0).json();
-    let told = read(&run!("coverage {capture} --csv").good());
+    let told = read(&run!("coverage {capture} --format csv").good());
     let mut at = told.iter();
     for file in list(&all, "files") {
         for function in list(file, "functions_list") {
             let row = at.next().unwrap();
             assert_eq!(row["file"], cell(&file["file"]));
-            assert_eq!(row["function"], cell(&function["name"]));
+            assert_eq!(row["function"], cell(&function["function"]));
             assert_eq!(row["calls"], cell(&function["calls"]));
             for part in ["lines", "branches", "instructions"] {
                 assert_eq!(row[part], cell(&function[part]["of"]), "{row:?}");
@@ -231,13 +280,13 @@ fn coverage_and_differences_are_those_of_json() {
     let half = fs::metadata(format!("{capture}/trace.bin")).unwrap().len() / 2;
     run!("profile {capture} --format tracewright --to {half} -o {part}").ends(0);
     let all = run!("diff {part} {capture} --json").ends(0).json();
-    let told = read(&run!("diff {part} {capture} --csv").good());
-    let expected = [("function", "functions", "instructions"), ("branch", "branches", "ran")];
+    let told = read(&run!("diff {part} {capture} --format csv").good());
+    let expected = [("function", "functions", "instructions"), ("branch", "branches", "count")];
     let mut at = told.iter();
     for (kind, table, count) in expected {
         for of in list(&all, table) {
             let row = at.next().unwrap();
-            assert_eq!((row["kind"].as_str(), &row["name"]), (kind, &cell(&of["name"])));
+            assert_eq!((row["kind"].as_str(), &row["name"]), (kind, &cell(&of[kind])));
             for (side, name) in ["before", "after"].iter().enumerate() {
                 assert_eq!(row[&format!("count_{name}")], cell(&of[count][side]));
                 assert_eq!(row[&format!("taken_{name}")], cell(&of["taken"][side]));

@@ -22,7 +22,7 @@ fn lines(scratch: &Scratch, what: &str) -> Lines {
         let (offset, rest) = rest.split_once(',').unwrap();
         (offset.parse().unwrap(), rest.to_owned())
     };
-    one.out.lines().map(line).collect()
+    one.out.lines().skip(1).map(line).collect()
 }
 
 /// What is said from an offset on, offsets counted from there. Not the end, and not a gap that ends there: they tell

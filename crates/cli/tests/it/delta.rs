@@ -253,7 +253,8 @@ fn delta_trace_has_a_port_of_its_own() {
     assert_eq!(number(port, "instructions"), number(&whole, "instructions"));
     let smallest = number(port, "smallest_buffer_bits");
     assert!(number(&whole["port"], "smallest_buffer_bits") < smallest, "E-Trace is smaller");
-    let sized = |bits: u64, when_full: &str| run(&format!("--buffer {bits}bits --when-full {when_full}"));
+    let sized =
+        |bits: u64, when_full: &str| run(&format!("--port-buffer {bits}bits --when-full {when_full}"));
     for when_full in ["drop", "stall"] {
         let enough = sized(smallest, when_full);
         let buffer = &enough["delta"]["port"]["buffer"];
@@ -289,7 +290,7 @@ fn delta_trace_has_a_port_of_its_own() {
     check_starts(&place, 4);
 
     let dir = place.join("run");
-    let port = "--port 1/4 --buffer 60B --when-full drop programs/bin/args.elf";
+    let port = "--port 1/4 --port-buffer 60B --when-full drop programs/bin/args.elf";
     let text = run!("record --protocol etrace --timing tiny --delta -o {dir} {port}").err;
     let lines: Vec<_> = text.lines().filter(|line| line.starts_with("  ") && !line.contains(&dir)).collect();
     for name in ["  port ", "  delta ", "  delta port "] {
@@ -309,11 +310,11 @@ fn logs_give_the_same_delta_trace() {
         record(&place, program, &format!("--timing {model} --delta --log {log} --details all"));
         let bytes = delta_bytes(&place);
         let elf = elf(program);
-        for how in [
-            format!("encode {log} --image {elf} -q -o"),
-            format!("record -q --protocol etrace --from {log} {elf} -o"),
+        for (how, last) in [
+            (format!("encode {log} --image {elf} -q"), ""),
+            (format!("record -q --from-log {log}"), &elf[..]),
         ] {
-            let ran = run!("{how} {dir} --delta --summary {summary}").ends(0);
+            let ran = run!("{how} -o {dir} --delta --summary-json {summary} {last}").ends(0);
             assert_eq!(ran.err, "", "{how}");
             assert!(delta_bytes(&place) == bytes, "{program} {model} {how}");
             assert_eq!(number(&value(&summary)["delta"], "bytes"), bytes.len() as u64);

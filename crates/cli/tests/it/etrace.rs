@@ -96,8 +96,8 @@ fn a_log_gives_the_trace_of_its_program() {
     assert!(expected.len() > 1000);
     run!("encode -q {log} -o {encoded} --image {program}").ends(0);
     assert!(trace(&encoded) == expected, "encode");
-    run!("{ETRACE} {from} --from {log} {program}").ends(0);
-    assert!(trace(&from) == expected, "record --from");
+    run!("{ETRACE} {from} --from-log {log} {program}").ends(0);
+    assert!(trace(&from) == expected, "record --from-log");
 }
 
 /// Logs of others, with the program and without it: a log that tells instructions is enough.
@@ -142,7 +142,7 @@ fn raw_files_of_others_are_read() {
         assert!(
             packets.iter().any(|packet| packet["kind"] == "Start (3.0)" && packet["address"] == "0x1000")
         );
-        let bytes: usize = packets.iter().map(|packet| string(packet, "bytes").len() / 2).sum();
+        let bytes: usize = packets.iter().map(|packet| string(packet, "hex").len() / 2).sum();
         assert_eq!(stats["bytes"], bytes);
     }
 }
@@ -189,7 +189,7 @@ fn what_cannot_be_written_is_said() {
         env!("CARGO_BIN_EXE_tracewright")
     );
     let full = ran(Command::new("sh").args(["-c", &record]).current_dir(root())).ends(2);
-    full.says("full/trace.bin: cannot write: File too large");
+    full.says("full.part/trace.bin: cannot write: File too large");
     run!("decode {dir} --summary").ends(1).says("the recording was not finished");
 }
 
@@ -198,7 +198,7 @@ fn what_cannot_be_written_is_said() {
 fn losses_are_gaps() {
     let place = Scratch::new("etrace");
     let dir = place.join("run");
-    let slow = "--port 2 --buffer 400bits --when-full drop";
+    let slow = "--port 2 --port-buffer 400bits --when-full drop";
     let options = "--option branch_prediction=off --option full_address=on programs/bin/args.elf";
     let recorded = run!("record --protocol etrace -o {dir} {slow} {options}").ends(0);
     recorded.says("times the buffer was full");

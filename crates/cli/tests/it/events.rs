@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::book;
 use crate::run::{copy_folder, hex, number, rows as list, run, string, text, values};
 use serde_json::Value;
 use tracewright_testkit::{Rng, Scratch, captures_for, lister};
@@ -104,6 +105,7 @@ fn events_are_those_of_opencsd() {
         let folder = Scratch::new("events");
         let (capture, counts) = with_events(&captures.join("coresight").join(name), &folder);
         let profile = run!("profile {} --calls --json", text(&capture)).json();
+        book::json::check("profile", &profile);
         let rows = ours(&profile);
         assert_eq!(rows, opencsd(&capture, &folder), "{name}");
         // None is lost, whichever way they are summed up.

@@ -68,7 +68,7 @@ fn windows_hold_what_the_machine_did_then() {
             let expected = ran.iter().filter(|(cycle, _)| inside(*cycle)).count() as u64;
             let options = options(window);
             let what = format!("{program} {model} {window:?}");
-            let table = json(&format!("profile {capture} {options}"));
+            let table = json(&format!("profile {capture} --no-inline {options}"));
             assert_eq!(table["instructions"], expected, "{what}");
             // Each address of a function: how often, and how many cycles since the instruction before.
             let (mut counts, mut cycles) = (BTreeMap::new(), BTreeMap::new());
@@ -83,8 +83,8 @@ fn windows_hold_what_the_machine_did_then() {
             let mut seen = 0;
             let functions = rows(&table, "functions").iter().map(|row| string(row, "function"));
             for function in functions.filter(|name| !name.starts_with('[')) {
-                let functions = run!("annotate {capture} {function} --json {options}").json();
-                for row in functions.as_array().unwrap().iter().flat_map(|of| rows(of, "instructions")) {
+                let functions = run!("annotate {capture} {function} --no-inline --json {options}").json();
+                for row in rows(&functions, "functions").iter().flat_map(|of| rows(of, "code")) {
                     let pc = address(row, "address");
                     let expected = counts.get(&pc).copied().unwrap_or(0);
                     assert_eq!(row["count"], expected, "{what} {function} {pc:#x}");
@@ -186,7 +186,7 @@ fn rows_there_are_as_they_are_without_a_filter() {
         let part = json(&format!("coverage {capture} --function {function}"));
         let functions = |of: &Value| -> Vec<Value> {
             let all = rows(of, "files").iter().flat_map(|file| rows(file, "functions_list")).cloned();
-            all.filter(|row| row["name"] == function).collect()
+            all.filter(|row| row["function"] == function).collect()
         };
         assert_eq!(functions(&part), functions(&whole), "{function}");
         assert_eq!(part["all"]["functions"]["of"], 1);
@@ -249,7 +249,7 @@ fn cycle_counts_are_summed_up() {
     for row in decoded(hello) {
         now += row["cycles"].as_u64().filter(|_| row["kind"] == "cycles").unwrap_or(0);
         if row["kind"] == "block" {
-            cycles.extend(std::iter::repeat_n(now, number(&row, "count") as usize));
+            cycles.extend(std::iter::repeat_n(now, number(&row, "instructions") as usize));
         }
     }
     assert_eq!(cycles.len(), 50);
@@ -273,7 +273,7 @@ fn timestamps_hold_up_to_the_next() {
             now.insert(id, hex(time));
         }
         if row["kind"] == "block" {
-            ran.push((now.get(&id).copied(), number(&row, "count")));
+            ran.push((now.get(&id).copied(), number(&row, "instructions")));
         }
     }
     let mut times: Vec<_> = ran.iter().filter_map(|(time, _)| *time).collect();
@@ -361,7 +361,7 @@ fn offsets_keep_their_cycles() {
     };
     let annotated = |options: &str| {
         let of = json(&format!("annotate {capture} digits_by_division {options}"));
-        (number(&of[0], "instructions_executed"), number(&of[0], "cycles"))
+        (number(&of["functions"][0], "instructions"), number(&of["functions"][0], "cycles"))
     };
     let add = |one: (u64, u64), other: (u64, u64)| (one.0 + other.0, one.1 + other.1);
     let (first, second) = ("--to 12000", "--from 12000");
@@ -396,7 +396,7 @@ fn what_cannot_be_told_is_said() {
     // What is wrong is said once, though the capture is read twice.
     for verb in [format!("annotate {capture} main"), format!("{timeline} {capture}")] {
         let ran = run!("{verb}").good_or_bounded();
-        assert_eq!(ran.err.matches("instructions in").count(), 1, "{}", ran.err);
+        assert_eq!(ran.err.matches("bytes of trace").count(), 1, "{}", ran.err);
     }
 }
 

@@ -194,8 +194,10 @@ fn names_in_programs_and_captures() {
         ("info {} --json", Is::Json),
         ("stats {}", Is::Text),
         ("stats {} --json", Is::Json),
+        ("stats {} --format csv", Is::Csv),
         ("packets {}", Is::Text),
         ("packets {} --json", Is::Json),
+        ("packets {} --format csv", Is::Csv),
         ("decode {}", Is::Text),
         ("decode {} --json", Is::Json),
         ("decode {} --elements", Is::Text),
@@ -206,12 +208,14 @@ fn names_in_programs_and_captures() {
         ("coverage {}", Is::Text),
         ("coverage {} --missing", Is::Text),
         ("coverage {} --json", Is::Json),
-        ("coverage {} --csv", Is::Csv),
-        ("coverage {} --lcov FILE", Is::Text),
+        ("coverage {} --format csv", Is::Csv),
+        ("coverage {} --format lcov", Is::Text),
         ("stalls {}", Is::Text),
         ("stalls {} --by lines", Is::Text),
         ("stalls {} --by instructions", Is::Text),
         ("stalls {} --json", Is::Json),
+        ("stalls {} --format csv", Is::Csv),
+        ("stalls {} --by lines --format csv", Is::Csv),
         ("stalls {} --histogram FILE", Is::Svg),
         ("stalls {} --timeline FILE", Is::Svg),
         ("timeline {} --format chrome -o FILE", Is::Json),
@@ -237,7 +241,7 @@ fn names_in_programs_and_captures() {
         ("profile {} --format csv --rows edges", Is::Csv),
         ("diff {} KEPT", Is::Text),
         ("diff {} KEPT --json", Is::Json),
-        ("diff {} KEPT --csv", Is::Csv),
+        ("diff {} KEPT --format csv", Is::Csv),
         ("merge {} KEPT -o FILE --json", Is::Kept),
         ("profile KEPT", Is::Text),
         ("profile KEPT --json", Is::Json),
@@ -246,7 +250,7 @@ fn names_in_programs_and_captures() {
     for (line, is) in lines {
         run_all(&folder, &capture, &[(&line.replace("KEPT", kept), is)]);
     }
-    for (option, is) in [("", Is::Text), ("--json", Is::Json)] {
+    for (option, is) in [("", Is::Text), ("--json", Is::Json), ("--format csv", Is::Csv)] {
         let output = tracewright(&words(&format!("annotate {{}} '{function}' {option}"), &capture));
         clean("annotate: standard error", &output.stderr, false);
         assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
@@ -339,10 +343,10 @@ fn arguments_and_files_that_are_not_there() {
         "encode {} -o {}",
         "record {}",
         "record --timing {} programs/bin/args.elf",
-        "record --from {}",
+        "record --from-log {}",
         "record --log {} programs/bin/args.elf",
         "record --qemu {}",
-        "record --events {} --when x --protocol etrace -o {} programs/bin/args.elf",
+        "record --when-events {} --when x --protocol etrace -o {} programs/bin/args.elf",
         "decode samples/hello --image {}",
         "decode samples/hello --buffer {}",
         "profile samples/hello --function {}",

@@ -65,7 +65,7 @@ fn nothing_is_recorded_where_the_program_may_change_it() {
     fs::copy(args(), format!("{root}/args")).unwrap();
     std::os::unix::fs::symlink(&root, &link).unwrap();
     for output in ["root/out", "root/new/out", "link/out", "root/../root/out"].map(|name| folder.join(name)) {
-        for option in ["-o", "--log", "--listing", "--summary"] {
+        for option in ["-o", "--log", "--listing", "--summary-json"] {
             let refused = run!("record --root {root} --writable {option} {output} /args").ends(2);
             refused.says("is in --root");
         }
@@ -105,18 +105,17 @@ int main(void) {
 #[test]
 fn an_earlier_recording_is_kept_until_the_next_begins() {
     let folder = Scratch::new("hostile-programs");
-    let (out, log) = (folder.join("out"), folder.join("out/run.log"));
+    let (out, log) = (folder.join("out"), folder.join("out/trace.bin"));
     run!("record -q -o {out} programs/bin/args.elf").ends(0);
     let recorded = fs::read(&log).unwrap();
     for (more, status) in [
         ("not-there.elf", 2),
-        (&format!("--from {log}"), 2),
+        (&format!("--from-log {log}"), 2),
         ("--timing print", 0),
         ("--timing no-such-model programs/bin/args.elf", 2),
     ] {
         run!("record -o {out} {more}").ends(status);
         assert_eq!(fs::read(&log).unwrap(), recorded, "{more}");
-        assert!(folder.path().join("out/summary.json").is_file(), "{more}");
     }
 }
 
@@ -178,7 +177,7 @@ fn log(folder: &Scratch, name: &str, blocks: &[(u64, u64, u32)]) -> String {
     text(&folder.write(name, &writer.finish().unwrap())).to_owned()
 }
 
-/// Blocks of a log that are longer than any code: neither `encode` nor `record --from` walks through them.
+/// Blocks of a log that are longer than any code: neither `encode` nor `record --from-log` walks through them.
 #[test]
 fn a_log_with_huge_blocks_is_read_at_once() {
     let folder = Scratch::new("hostile-programs");
@@ -192,8 +191,8 @@ fn a_log_with_huge_blocks_is_read_at_once() {
     let possible = log(&folder, "possible.log", &possible);
     for (log, says) in [(&impossible, "it tells nonsense"), (&possible, "lacks code that ran")] {
         run!("encode {log} -o {log}-encoded").says(says);
-        run!("record --from {log} --protocol etrace -o {log}-recorded").says(says);
-        run!("record --from {log} --listing -").ends(1);
+        run!("record --from-log {log} --protocol etrace -o {log}-recorded").says(says);
+        run!("record --from-log {log} --listing -").ends(1);
     }
 }
 
@@ -217,7 +216,7 @@ fn a_listing_of_a_log_has_every_instruction() {
     let folder = Scratch::new("hostile-programs");
     let [log, ran, listed] = ["log", "ran", "listed"].map(|name| folder.join(name));
     run!("record -q --log {log} --listing {ran} programs/bin/args.elf").ends(0);
-    let again = run!("record -q --from {log} --listing {listed} programs/bin/args.elf").ends(0);
+    let again = run!("record -q --from-log {log} --listing {listed} programs/bin/args.elf").ends(0);
     assert_eq!(again.err, "");
     let [ran, listed] = [ran, listed].map(|path| fs::read_to_string(path).unwrap());
     assert!(ran.lines().count() > 1000);
@@ -227,7 +226,7 @@ fn a_listing_of_a_log_has_every_instruction() {
     assert_eq!(differs, None);
 
     // Without the program, what is missing is said.
-    let alone = run!("record -q --from {log} --listing -").ends(1);
+    let alone = run!("record -q --from-log {log} --listing -").ends(1);
     alone.says("the listing lacks").prints("is not known");
 }
 

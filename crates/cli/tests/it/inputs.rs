@@ -35,7 +35,7 @@ fn options_and_programs() {
         "record --machine linux {}",
         "record --qemu {}",
         "record --timing {} programs/bin/args.elf",
-        "record --protocol etrace -o NEW --events {} --when x programs/bin/args.elf",
+        "record --protocol etrace -o NEW --when-events {} --when x programs/bin/args.elf",
         "decode samples/hello --image {}",
         "info samples/hello --image {}",
         "profile samples/hello --image {}@0x1000",

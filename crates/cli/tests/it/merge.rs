@@ -1,18 +1,18 @@
 //! Profiles as files, added up and compared, beside what is decoded instruction by instruction.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::run::{ETRACE, assert_fits, elf, number, recorded, rows, run, string, text, values};
+use crate::run::{ETRACE, assert_fits, elf, number, recorded, root, rows, run, string, text, values};
 use serde_json::Value;
 use tracewright_testkit::{Scratch, captures_for, skip};
 
 fn record_part(place: &Scratch, program: &str) -> String {
     let path = place.join(program);
     // It is stopped, which its status says.
-    run!("{ETRACE} {path} {} --max-instructions 60000", elf(program)).ends(1);
+    run!("{ETRACE} {path} --max-instructions 60000 {}", elf(program)).ends(1);
     path
 }
 
@@ -28,7 +28,7 @@ fn decoded(capture: &str) -> HashMap<String, u64> {
     let text = run!("decode {capture} --instructions --json").good();
     let mut functions = HashMap::new();
     for row in values(&text).filter(|row| row["kind"] == "instruction") {
-        let symbol = string(&row, "symbol").split('+').next().unwrap().to_owned();
+        let symbol = string(&row, "function").split('+').next().unwrap().to_owned();
         *functions.entry(symbol).or_default() += 1;
     }
     functions
@@ -37,8 +37,8 @@ fn decoded(capture: &str) -> HashMap<String, u64> {
 /// A side of a comparison: instructions of each function that ran there.
 fn functions(diff: &Value, side: usize) -> HashMap<String, u64> {
     let functions = rows(diff, "functions").iter();
-    let counts =
-        functions.map(|row| (string(row, "name").to_owned(), row["instructions"][side].as_u64().unwrap()));
+    let counts = functions
+        .map(|row| (string(row, "function").to_owned(), row["instructions"][side].as_u64().unwrap()));
     counts.filter(|(_, count)| *count > 0).collect()
 }
 
@@ -68,7 +68,7 @@ fn a_stored_profile_is_as_good_as_its_capture() {
     }
     let bytes = fs::metadata(format!("{run}/trace.bin")).unwrap().len();
     assert_eq!(diff["funnels"][1]["bytes"], bytes);
-    assert_eq!(diff["funnels"][1]["bytes_decoded"], bytes);
+    assert_eq!(diff["funnels"][1]["decoded_bytes"], bytes);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn merged_profiles_add_up_in_any_order() {
     let diff = run!("diff {a} {} --json", place.join("aa")).ends(0).json();
     for row in rows(&diff, "functions").iter().chain(rows(&diff, "branches")) {
         assert_eq!(row["change"], 0.0, "{row}");
-        let of = if row["ran"].is_null() { &row["instructions"] } else { &row["taken"] };
+        let of = if row["count"].is_null() { &row["instructions"] } else { &row["taken"] };
         assert_eq!(2 * of[0].as_u64().unwrap(), of[1].as_u64().unwrap(), "{row}");
     }
 }
@@ -132,7 +132,7 @@ fn filters_keep_what_they_say() {
     assert!(number(&first, "instructions") > 0);
     let trace = fs::metadata(format!("{run}/trace.bin")).unwrap().len();
     assert_eq!(number(&rest["funnel"], "bytes"), trace - 0x200);
-    assert_eq!(number(&rest["funnel"], "bytes_decoded"), trace - 0x200);
+    assert_eq!(number(&rest["funnel"], "decoded_bytes"), trace - 0x200);
     // What was left out when a profile was made stays so, and is told.
     let only = profile(&place, "only.prof", &run, "--function main");
     let told = run!("profile {only} --format autofdo").ends(0).err;
@@ -192,7 +192,7 @@ fn two_builds_are_compared_by_names_and_lines() {
     });
     let diff = run!("diff {a} {b} --json").ends(0).json();
     let function = |name: &str| {
-        let row = rows(&diff, "functions").iter().find(|row| row["name"] == name).unwrap();
+        let row = rows(&diff, "functions").iter().find(|row| row["function"] == name).unwrap();
         [0, 1].map(|side| row["instructions"][side].as_u64().unwrap())
     };
     let [before, after] = function("hot");
@@ -206,8 +206,11 @@ fn two_builds_are_compared_by_names_and_lines() {
     }
     // The loops are at other addresses, on the same lines.
     let mut branches = rows(&diff, "branches").iter();
-    let hot = branches.find(|row| string(row, "name").starts_with("hot app.c:3")).unwrap();
-    assert!(hot["ran"][0].as_u64().unwrap() >= 1_999 && hot["ran"][1].as_u64().unwrap() >= 2_999, "{hot}");
+    let hot = branches.find(|row| string(row, "branch").starts_with("hot app.c:3")).unwrap();
+    assert!(
+        hot["count"][0].as_u64().unwrap() >= 1_999 && hot["count"][1].as_u64().unwrap() >= 2_999,
+        "{hot}"
+    );
     let told = run!("diff {a} {b}").ends(0);
     assert!(told.out.lines().any(|line| line.ends_with("  added")), "{}", told.out);
     assert_fits(&told.out);
@@ -266,7 +269,7 @@ fn the_funnel_of_a_capture_in_frames_adds_up() {
     let (place, capture) = (Scratch::new("merge"), text(&capture));
     let object = run!("merge {capture} --json -o {}", place.join("out")).ends(0).json();
     let count = |name: &str| number(&object["funnel"], name);
-    let parts: u64 = ["bytes_decoded", "bytes_around", "bytes_unread", "bytes_lost"].map(count).iter().sum();
+    let parts: u64 = ["decoded_bytes", "around_bytes", "unread_bytes", "lost_bytes"].map(count).iter().sum();
     assert_eq!(parts, count("bytes"));
     let summary = run!("decode {capture} --summary --json").ends(0).json();
     assert_eq!(summary["instructions"], count("instructions"));
@@ -287,4 +290,59 @@ fn rows_of_a_difference_are_in_the_order_of_the_change_they_show() {
         let changes: Vec<_> = changes.collect();
         assert!(changes.len() > 10 && changes.is_sorted_by(|a, b| a >= b), "{table}: {changes:?}");
     }
+}
+
+/// A profile that is kept remembers where its binaries were found; of another build nothing is taken.
+#[test]
+fn kept_profiles_find_their_binaries_again() {
+    let folder = Scratch::new("kept-paths");
+    let copy = folder.join("root/usr/bin");
+    fs::create_dir_all(&copy).unwrap();
+    let (program, kept) = (format!("{copy}/hello.elf"), folder.join("app.kept"));
+    fs::copy(root().join("samples/hello/hello.elf"), &program).unwrap();
+    let symfs = folder.join("root");
+    run!("profile samples/perf/perf.data --symfs {symfs} --format tracewright -o {kept}").ends(0);
+    run!("profile {kept}").ends(0).prints("square");
+    let merged = folder.join("merged.kept");
+    run!("merge {kept} {kept} -o {merged}").ends(0);
+    run!("profile {merged}").ends(0).prints("square");
+    fs::remove_file(&program).unwrap();
+    run!("profile {kept}").says("/usr/bin/hello.elf: no symbols of it");
+}
+
+/// Stacks of two runs: the counts of each are those of its own stacks.
+#[test]
+fn stacks_of_two_runs_are_compared() {
+    let folder = Scratch::new("diff-stacks");
+    let [first, second] = [("one", "300"), ("two", "900")].map(|(name, count)| {
+        let run = folder.join(name);
+        run!("record -q -o {run} programs/bin/sort.elf {count}").ends(0);
+        run
+    });
+    let stacks = |run: &str| -> BTreeMap<String, u64> {
+        let folded = run!("profile {run} --format folded -o -").ends(0).out;
+        let line =
+            |line: &str| line.rsplit_once(' ').map(|(stack, n)| (stack.to_owned(), n.parse().unwrap()));
+        folded.lines().filter_map(line).collect()
+    };
+    let both = run!("diff {first} {second} --format folded").ends(0).out;
+    let (mut before, mut after) = (BTreeMap::new(), BTreeMap::new());
+    for line in both.lines() {
+        let mut words = line.rsplitn(3, ' ');
+        let mut count = || words.next().unwrap().parse::<u64>().unwrap();
+        let (second, first) = (count(), count());
+        let stack = words.next().unwrap();
+        before.extend((first > 0).then(|| (stack.to_owned(), first)));
+        after.extend((second > 0).then(|| (stack.to_owned(), second)));
+    }
+    assert_eq!((before, after), (stacks(&first), stacks(&second)));
+    let picture = folder.join("diff.svg");
+    run!("diff {first} {second} --format flamegraph -o {picture}").ends(0);
+    let svg = fs::read_to_string(&picture).unwrap();
+    assert!(svg.contains("compared with") && svg.contains("%)</title>"), "{svg}");
+    assert!(svg.contains("; +") && svg.contains("insertion_sort"), "what got hotter says by how much");
+    let kept = folder.join("kept");
+    run!("profile {first} --format tracewright -o {kept}").ends(0);
+    let none = run!("diff {kept} {second} --format flamegraph -o {picture}").ends(2);
+    none.says("is a profile that was kept: it has no stacks");
 }

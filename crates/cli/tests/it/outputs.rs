@@ -105,8 +105,8 @@ const TO_STDOUT: [&str; 44] = [
     "coverage CAPTURE",
     "coverage CAPTURE --missing",
     "coverage CAPTURE --json",
-    "coverage CAPTURE --csv",
-    "coverage CAPTURE --lcov -",
+    "coverage CAPTURE --format csv",
+    "coverage CAPTURE --format lcov",
     "stalls CAPTURE",
     "stalls CAPTURE --json",
     "annotate CAPTURE main",
@@ -130,15 +130,15 @@ const TO_FILE: [&str; 17] = [
     "profile CAPTURE --format flamegraph -o /dev/full",
     "profile CAPTURE --format pprof -o /dev/full",
     "profile CAPTURE --format tracewright -o /dev/full",
-    "coverage CAPTURE --lcov /dev/full",
+    "coverage CAPTURE --format lcov -o /dev/full",
     "stalls CAPTURE --histogram /dev/full",
     "stalls CAPTURE --timeline /dev/full",
     "timeline CAPTURE -o /dev/full",
     "timeline CAPTURE --format perfetto -o /dev/full",
     "timeline CAPTURE --format firefox -o /dev/full",
     "merge CAPTURE PROFILE -o /dev/full",
-    "encode LOG -o NEW --summary /dev/full",
-    "record -q --summary /dev/full programs/bin/args.elf",
+    "encode LOG -o NEW --summary-json /dev/full",
+    "record -q --summary-json /dev/full programs/bin/args.elf",
     "record -q --log /dev/full ENDLESS",
     "record -q --listing /dev/full ENDLESS",
 ];
@@ -169,7 +169,7 @@ fn a_recording_that_finds_no_room_ends_and_is_kept() {
     // The trace of this loop is short, and that of the sample is not.
     let sort = "record -q --protocol etrace -o NEW programs/bin/sort.elf";
     for (line, full) in [
-        (sort, "NEW/trace.bin"),
+        (sort, "NEW.part/trace.bin"),
         ("record -q --protocol etrace --listing NEW.list -o NEW ENDLESS", "NEW.list"),
         ("record -q --protocol etrace --log NEW.log --details all -o NEW ENDLESS", "NEW.log"),
     ] {
@@ -205,14 +205,86 @@ fn a_reader_that_goes_away_ends_it_quietly() {
 #[test]
 fn standard_error_may_be_closed() {
     let folder = recorded();
-    let failing =
-        ["info /nowhere", "decode CAPTURE --wrong", "record --from /nowhere", "merge CAPTURE -o /nowhere/x"];
+    let failing = [
+        "info /nowhere",
+        "decode CAPTURE --wrong",
+        "record --from-log /nowhere",
+        "merge CAPTURE -o /nowhere/x",
+    ];
     for line in TO_STDOUT.into_iter().filter(|line| !line.contains("ENDLESS")).chain(failing) {
         let case = Case { folder: &folder, line };
         let mut child = case.command().stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         drop(child.stderr.take());
         case.ended(child).ends(if failing.contains(&line) { 2 } else { 0 });
     }
+}
+
+/// Nothing of another kind is replaced without `--force`, and what cannot be written is told before the work begins.
+#[test]
+fn outputs_of_other_kinds_are_replaced_only_by_force() {
+    let folder = recorded();
+    let old = |name: &str, bytes: &[u8]| folder.write(name, bytes).to_str().unwrap().to_owned();
+    let elf = old("old.elf", b"\x7fELF old");
+    let source = old("old.c", b"int main;");
+    let (text, json) = (old("old.txt", b"old"), old("old.json", b"{}"));
+    let xml = old("old.svg", b"<svg/>");
+    // What a verb writes, to files that it must not replace, and to one that it may.
+    let cases = [
+        ("profile CAPTURE -o FILE", vec![&elf, &source, &json, &xml], &text),
+        ("profile CAPTURE --format flamegraph -o FILE", vec![&elf, &source, &text], &xml),
+        ("profile CAPTURE --format tracewright -o FILE", vec![&elf, &text], &folder.join("kept.prof")),
+        ("coverage CAPTURE --format lcov -o FILE", vec![&elf, &source, &json], &text),
+        ("timeline CAPTURE -o FILE", vec![&elf, &text], &json),
+        ("merge CAPTURE -o FILE", vec![&elf, &text], &folder.join("kept.prof")),
+        ("record -q --log FILE programs/bin/args.elf", vec![&elf, &source, &text], &folder.join("run.log")),
+        ("record -q --listing FILE programs/bin/args.elf", vec![&elf, &source, &json], &text),
+        ("record -q --summary-json FILE programs/bin/args.elf", vec![&elf, &source, &text], &json),
+        ("encode LOG -q -o NEW --summary-json FILE", vec![&elf, &source, &text], &json),
+    ];
+    for (line, refused, good) in cases {
+        let ran = |file: &str, more: &str| {
+            let line = line.replacen(' ', &format!(" {more} "), 1).replace("FILE", file);
+            ran(&mut Case { folder: &folder, line: &line }.command())
+        };
+        for file in refused {
+            let before = fs::read(file).unwrap();
+            ran(file, "").ends(2).says("would replace it: name another file, or add --force");
+            assert_eq!(fs::read(file).unwrap(), before, "{line}");
+            ran(file, "--force").ends(0);
+            assert_ne!(fs::read(file).unwrap(), before, "{line}");
+            fs::write(file, before).unwrap();
+        }
+        ran(good, "").ends(0);
+        let nowhere = ran("/nonexistent/x", "").ends(2).says("/nonexistent/x: cannot write: No such file");
+        assert!(!nowhere.out.contains("args: checksum"), "it ran before it said so: {line}");
+    }
+    let left = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    let left: Vec<_> = left.filter(|name| name.to_string_lossy().ends_with(".part")).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+/// A capture is replaced as a whole, and a folder with files of somebody is not.
+#[test]
+fn folders_of_others_are_replaced_only_by_force() {
+    let folder = recorded();
+    let capture = folder.join("capture");
+    let ran = |line: &str| ran(&mut Case { folder: &folder, line }.command());
+    ran("demo --keep CAPTURE").ends(2).says("holds a capture of ").says("add --force");
+    ran("record -q -o CAPTURE programs/bin/args.elf").ends(0);
+    let names = || {
+        let names = fs::read_dir(&capture).unwrap().map(|entry| entry.unwrap().file_name().into_string());
+        names.collect::<Result<std::collections::BTreeSet<_>, _>>().unwrap().into_iter().collect::<Vec<_>>()
+    };
+    assert_eq!(names(), ["args.elf", "capture.toml", "checksums.toml", "trace.bin"]);
+    fs::write(format!("{capture}/notes.txt"), "mine").unwrap();
+    ran("record -q -o CAPTURE programs/bin/recursion.elf").ends(2).says("\"notes.txt\" besides a capture");
+    ran("record -q --force -o CAPTURE programs/bin/recursion.elf").ends(0);
+    assert_eq!(names(), ["capture.toml", "checksums.toml", "notes.txt", "recursion.elf", "trace.bin"]);
+    ran("decode CAPTURE --summary").ends(0);
+    ran("record -o /nonexistent/x programs/bin/args.elf")
+        .ends(2)
+        .says("/nonexistent/x")
+        .says_not("exit status");
 }
 
 /// What a writer makes when nothing that ran is in the result.
@@ -230,7 +302,7 @@ fn a_result_that_says_nothing_leaves_no_file_and_replaces_none() {
     lines.extend([
         format!("profile CAPTURE --json {nothing} -o NEW"),
         format!("profile CAPTURE --format csv --rows branches {nothing} -o NEW"),
-        format!("coverage CAPTURE --file no-such-file --lcov NEW {nothing}"),
+        format!("coverage CAPTURE --file no-such-file --format lcov -o NEW {nothing}"),
         format!("timeline CAPTURE {nothing} -o NEW"),
         format!("timeline CAPTURE --format perfetto {nothing} -o NEW"),
         format!("timeline CAPTURE --format firefox {nothing} -o NEW"),
@@ -256,7 +328,7 @@ fn an_output_that_cannot_be_written_is_told_first() {
     for line in [
         "profile CAPTURE -o /nowhere/file",
         "merge CAPTURE -o /nowhere/file",
-        "coverage CAPTURE --lcov /nowhere/file",
+        "coverage CAPTURE --format lcov -o /nowhere/file",
         "timeline CAPTURE -o /nowhere/file",
     ] {
         let ended = ran(&mut Case { folder: &folder, line }.command()).ends(2);
@@ -271,10 +343,10 @@ fn a_disk_that_is_full_leaves_the_result_that_was_there() {
     let folder = recorded();
     let new = folder.join("new");
     for line in [
-        "profile CAPTURE --format tracewright -o NEW",
-        "profile CAPTURE --format flamegraph -o NEW",
-        "timeline CAPTURE -o NEW",
-        "merge CAPTURE PROFILE -o NEW",
+        "profile CAPTURE --force --format tracewright -o NEW",
+        "profile CAPTURE --force --format flamegraph -o NEW",
+        "timeline CAPTURE --force -o NEW",
+        "merge CAPTURE PROFILE --force -o NEW",
     ] {
         fs::write(&new, "what was there before").unwrap();
         let ended = Case { folder: &folder, line }.limited(1).ends(2);

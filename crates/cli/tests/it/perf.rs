@@ -158,7 +158,7 @@ impl Script {
         for object in values(&decoded) {
             match string(&object, "kind") {
                 "block" => {
-                    let (start, end) = (address(&object, "start"), address(&object, "end"));
+                    let (start, end) = (address(&object, "address"), address(&object, "end"));
                     match last {
                         None => script.branches.push((0, start)),
                         Some((from, true)) => script.branches.push((from, start)),

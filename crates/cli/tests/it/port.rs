@@ -8,7 +8,8 @@ use tracewright_testkit::Scratch;
 fn record_through_port(place: &Scratch, program: &str, port: &str) -> Value {
     let (dir, log, summary) = (place.join("run"), place.join("run.log"), place.join("summary.json"));
     let program = elf(program);
-    let ran = run!("{ETRACE} {dir} --timing tiny --log {log} --summary {summary} --port {port} {program}");
+    let ran =
+        run!("{ETRACE} {dir} --timing tiny --log {log} --summary-json {summary} --port {port} {program}");
     // Programs end with a status of their own.
     assert!(ran.status.is_some_and(|code| code != 2), "{program} {port}: {}", ran.err);
     ran.says_not("error");
@@ -32,7 +33,7 @@ fn the_smallest_buffer_is_exact() {
             let smallest = number(&record_through_port(&place, name, rate), "smallest_buffer_bits");
             for when_full in ["drop", "stall"] {
                 let run = |bits: u64| {
-                    let port = format!("{rate} --buffer {bits}bits --when-full {when_full}");
+                    let port = format!("{rate} --port-buffer {bits}bits --when-full {when_full}");
                     let port = record_through_port(&place, name, &port);
                     assert_eq!(number(&port, "smallest_buffer_bits"), smallest, "{name} {rate}");
                     let buffer = &port["buffer"];
@@ -53,12 +54,12 @@ fn the_smallest_buffer_is_exact() {
 fn a_smaller_buffer_costs_what_is_said() {
     let place = Scratch::new("port");
     for name in PROGRAMS {
-        let port = record_through_port(&place, name, "1/16 --buffer 96B --when-full stall");
+        let port = record_through_port(&place, name, "1/16 --port-buffer 96B --when-full stall");
         assert!(number(&port["buffer"], "stall_cycles") > 0, "{port}");
         assert!(port["buffer"]["slowdown_percent"].as_f64().unwrap() > 0.0, "{port}");
         assert_equal(&place);
 
-        let port = record_through_port(&place, name, "1/16 --buffer 96B --when-full drop");
+        let port = record_through_port(&place, name, "1/16 --port-buffer 96B --when-full drop");
         let decoded = run!("decode {} --summary --json", place.join("run")).json();
         let lost = number(&port["buffer"], "lost_instructions");
         assert!(lost > 0 && number(&port["buffer"], "lost_packets") > 0, "{name}: {port}");
@@ -78,9 +79,10 @@ fn logs_go_through_ports_too() {
     let (dir, log, summary) = (place.join("run"), place.join("run.log"), place.join("summary.json"));
     let program = elf("args");
     run!("record -q --log {log} {program}").ends(0);
-    run!("{ETRACE} {dir} --port 1/4 --summary {summary} {program}").ends(0);
+    run!("{ETRACE} {dir} --port 1/4 --summary-json {summary} {program}").ends(0);
     let recorded = value(&summary)["port"].clone();
-    let encoded = run!("encode {log} --image {program} -o {dir} --port 0.25 --summary {summary}").ends(0);
+    let encoded =
+        run!("encode {log} --image {program} -o {dir} --port 0.25 --summary-json {summary}").ends(0);
     encoded.says("cycles, one for each instruction").says("bits at rate 1/4 (asked for)");
     let encoded = value(&summary);
     assert_eq!(encoded["port"], recorded);

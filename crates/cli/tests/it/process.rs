@@ -66,7 +66,7 @@ fn every_instruction_is_there() {
     each("every_instruction_is_there", |_, capture, _, instructions| {
         let elements: Vec<_> = values(&decode(capture, "--json")).collect();
         let kind = |wanted: &'static str| elements.iter().filter(move |element| element["kind"] == wanted);
-        let ran: u64 = kind("block").map(|block| number(block, "count")).sum();
+        let ran: u64 = kind("block").map(|block| number(block, "instructions")).sum();
         assert_eq!(ran, instructions, "{capture:?}");
         assert_eq!(kind("no code").count() + kind("mismatch").count(), 0, "{capture:?}");
         // Bytes before the first A-Sync, in one of them.
@@ -124,14 +124,14 @@ fn instructions_have_all_their_fields() {
         let mut missing: BTreeSet<_> = ["_start", "__libc_csu_init", "main"].into();
         for line in values(&json).filter(|line| line["kind"] == "instruction") {
             count += 1;
-            let pc = address(&line, "pc");
-            let symbol = line.get("symbol").expect("a field").as_str().unwrap_or_default();
+            let pc = address(&line, "address");
+            let symbol = line.get("function").expect("a field").as_str().unwrap_or_default();
             assert_eq!(pc % 4, 0, "{line}");
-            assert_eq!(string(&line, "bytes").len(), 8, "{line}");
+            assert_eq!(string(&line, "hex").len(), 8, "{line}");
             // All of it was in the disassembler's time.
             let text = string(&line, "text");
             assert!(!text.is_empty() && !text.starts_with(".word"), "{line}");
-            assert!(line.get("source").is_some_and(Value::is_null), "{line}");
+            assert!(line.get("file").is_some_and(Value::is_null), "{line}");
             if symbol.starts_with("main+") || symbol == "main" {
                 in_main += 1;
                 assert!(pc - base < 0x1000, "{line}");
@@ -155,7 +155,7 @@ fn the_expected_edges_are_taken() {
         let base = loaded(capture)[0].1;
         let json = decode(capture, "--json");
         let blocks = values(&json).filter(|element| element["kind"] == "block");
-        let starts: Vec<_> = blocks.map(|block| address(&block, "start").wrapping_sub(base)).collect();
+        let starts: Vec<_> = blocks.map(|block| address(&block, "address").wrapping_sub(base)).collect();
         let taken: Vec<_> = starts.windows(2).map(|pair| [pair[0], pair[1]]).collect();
         assert!(taken.windows(edges.len()).any(|taken| taken == edges), "{capture:?}");
     });

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::process::{Command, Output};
 
+use crate::book;
 use crate::run::{
     Ran, TIMED, assert_fits, compiled, number, recorded, root, rows, run, string, sum, text, value,
 };
@@ -23,7 +24,7 @@ impl Run {
     fn new(program: &str) -> Self {
         let folder = Scratch::new("profile-calls");
         let summary = folder.join("summary.json");
-        let run = recorded(&folder, program, &format!("{TIMED} --summary {summary}"));
+        let run = recorded(&folder, program, &format!("{TIMED} --summary-json {summary}"));
         let summary = value(summary);
         let counted = ["instructions", "cycles"].map(|name| number(&summary, name));
         Self { folder, run, counted }
@@ -70,7 +71,7 @@ fn calls_of_recursion() {
     let paths = rows(&profile["paths"], "branches");
     assert!(!paths.is_empty());
     for row in paths {
-        assert!(number(row, "runs") <= all[string(row, "address")]);
+        assert!(number(row, "count") <= all[string(row, "address")]);
     }
 }
 
@@ -85,7 +86,7 @@ fn loops_and_pointers_of_sort() {
     assert_eq!(targets, ["heap_sort", "insertion_sort", "quick_sort"]);
     // mix() has one loop, of eight turns.
     let mix = rows(&profile, "loops").iter().find(|row| row["function"] == "mix").unwrap();
-    assert_eq!((&mix["fewest"], &mix["most"]), (&8.into(), &8.into()));
+    assert_eq!((&mix["trips_least"], &mix["trips_most"]), (&8.into(), &8.into()));
     assert_eq!(mix["entries"], function(&profile, "mix")["calls"]);
     // The table is as wide as a terminal.
     assert_fits(&run.profile("--paths").prints("sift_down").prints("hot path").out);
@@ -228,25 +229,29 @@ fn leaps_come_back() {
     // Nothing else is a guess, and all is still under _start.
     assert_eq!((&profile["returns_elsewhere"], &profile["callers_unknown"]), (&8.into(), &1.into()));
     assert_eq!(function(&profile, "_start")["inclusive_instructions"], profile["instructions"]);
+    book::json::check("profile", &profile);
     let indirect = rows(&profile, "indirect_calls");
     let area = indirect.iter().find(|row| row["function"] == "total(Shape**, int)").unwrap();
     assert_eq!((&area["virtual"], &area["taken"]), (&true.into(), &300.into()));
-    let targets: Vec<_> = rows(area, "targets").iter().map(|row| number(row, "calls")).collect();
+    let targets: Vec<_> = rows(area, "targets").iter().map(|row| number(row, "count")).collect();
     assert_eq!(targets, [200, 100]);
     // The loop around it turns 300 times.
     let loops = rows(&profile, "loops");
-    assert!(loops.iter().any(|row| row["function"] == "total(Shape**, int)" && row["most"] == 300));
+    assert!(loops.iter().any(|row| row["function"] == "total(Shape**, int)" && row["trips_most"] == 300));
 }
 
 /// Of real captures: the instructions of all functions are those that are decoded.
 #[test]
 fn captures_add_up() {
     let Some(all) = captures_for("profiles of captures", "") else { return };
-    for name in ["coresight/bugfix-exact-match", "coresight/juno-uname-002", "process/fib_trace1"] {
+    // Of juno-uname-002 trace was lost, and code is missing.
+    for (name, status) in
+        [("coresight/bugfix-exact-match", 0), ("coresight/juno-uname-002", 1), ("process/fib_trace1", 0)]
+    {
         let path = all.join(name);
         let path = text(&path);
-        let decoded = run!("decode {path} --summary --json").ends(0).json();
-        let profile = run!("profile {path} --calls --json").ends(0).json();
+        let decoded = run!("decode {path} --summary --json").ends(status).json();
+        let profile = run!("profile {path} --calls --json").ends(status).json();
         assert_eq!(decoded["instructions"], profile["instructions"], "{name}");
         assert_eq!(sum(rows(&profile, "functions"), "instructions"), number(&profile, "instructions"));
         // What is counted, and what is followed in order, are the same functions.

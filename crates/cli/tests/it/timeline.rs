@@ -182,9 +182,9 @@ fn perfetto_packets_are_the_events_of_chrome() {
     let hash = recorded(&folder, "hash", TIMED);
     let file = folder.join("run.pftrace");
     for (capture, options, names) in [
-        (hash.as_str(), "", &["context 1000"][..]),
-        (&hash, "--mhz 3000 --min 20", &["context 1000"]),
-        ("samples/threads", "", &["context 1234", "context 1235"]),
+        (hash.as_str(), "", &["thread 1000"][..]),
+        (&hash, "--mhz 3000 --min 20", &["thread 1000"]),
+        ("samples/threads", "", &["hello 1234", "hello 1234, thread 1235"]),
     ] {
         let chrome = timeline(capture, options);
         run!("timeline {capture} --format perfetto -o {file} {options}").ends(0);
@@ -223,11 +223,11 @@ fn limits_are_kept() {
     assert!(fewer > 0 && fewer < slices, "{fewer} of {slices}");
     assert_eq!(long.values().sum::<u64>(), total);
     let file = folder.join("few.json");
-    let few = run!("timeline {capture} -o {file} --most 10").ends(0);
+    let few = run!("timeline {capture} -o {file} --most 10").ends(1);
     few.says("more than 10 slices: what comes after cycles ");
     assert_eq!(own(&value(&file)).1, 10);
     // Instructions instead of cycles.
-    let (instructions, _) = own(&timeline(&capture, "--instructions"));
+    let (instructions, _) = own(&timeline(&capture, "--clock instructions"));
     let summary = run!("stalls {capture} --json").ends(0).json();
     assert_eq!(instructions.values().sum::<u64>(), summary["sources"][0]["instructions"]);
 }

@@ -102,6 +102,11 @@ impl Syntax for Etm {
         if let Packet::NotSync { len } = packet { *len } else { 0 }
     }
 
+    #[inline(always)]
+    fn reports_loss(packet: &Packet) -> bool {
+        matches!(packet, Packet::Overflow | Packet::Discard)
+    }
+
     fn told(_: &Params) {}
 
     fn words(params: &Params, (): &(), packet: &Packet, line: &mut Line) {

@@ -67,7 +67,7 @@ pub fn fields(line: &mut Line, packet: &Packet, profile: CoreProfile) -> std::fm
                 ReturnAddress::Reserved => "reserved",
             };
             let pending = exception.fault_pending;
-            write!(line, r#","return_address":"{return_address}","fault_pending":{pending}"#)
+            write!(line, r#","return_address_form":"{return_address}","fault_pending":{pending}"#)
         }
         Packet::Instrumentation { el, value } => write!(line, r#","el":{el},"value":"{value:#x}""#),
         Packet::CycleCount(count) => {
@@ -110,7 +110,10 @@ pub fn fields(line: &mut Line, packet: &Packet, profile: CoreProfile) -> std::fm
             ConditionalResult::F3 { tokens } => write!(line, r#","tokens":{tokens}"#),
             ConditionalResult::F4 { token } => write!(line, r#","token":{token}"#),
         },
-        Packet::Event(events) => write!(line, r#","events":{events}"#),
+        Packet::Event(events) => {
+            line.text(r#","events":"#).bit_numbers(*events);
+            Ok(())
+        }
         Packet::Context(context) => self::context(line, context),
         Packet::AddressContext(address, context) => {
             self::address(line, address)?;
@@ -118,7 +121,7 @@ pub fn fields(line: &mut Line, packet: &Packet, profile: CoreProfile) -> std::fm
         }
         Packet::Address(address) | Packet::SourceAddress(address) => self::address(line, address),
         Packet::Q(q) => {
-            number(line, "count", q.count)?;
+            number(line, "instructions", q.count)?;
             q.address.map_or(Ok(()), |address| self::address(line, &address))
         }
         Packet::Atom(atoms) => {
@@ -129,7 +132,7 @@ pub fn fields(line: &mut Line, packet: &Packet, profile: CoreProfile) -> std::fm
             line.text("\"");
             Ok(())
         }
-        Packet::NotSync { len } => write!(line, r#","len":{len}"#),
+        Packet::NotSync { len } => write!(line, r#","bytes":{len}"#),
         Packet::ReservedForConfig { kind } | Packet::Malformed { kind } | Packet::Incomplete { kind } => {
             write!(line, r#","of":"{}""#, kind.name())
         }

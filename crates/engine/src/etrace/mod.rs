@@ -6,7 +6,7 @@ mod text;
 
 use tracewright_core::{Exception, MemorySpace};
 use tracewright_etrace::decode::{self, DataState, Paired, PairedSnapshot};
-use tracewright_etrace::packet::{self, Packet, Trap};
+use tracewright_etrace::packet::{self, Packet, QualStatus, Trap};
 use tracewright_etrace::stream::{self, Content, Message, Parser, SyncPoints};
 use tracewright_flow::{ElementSink, Graph};
 use tracewright_image::Image;
@@ -94,6 +94,11 @@ impl Syntax for Etrace {
     #[inline(always)]
     fn has_timestamp(message: &Message) -> bool {
         message.timestamp.is_some()
+    }
+
+    fn reports_loss(message: &Message) -> bool {
+        let Content::Instruction(Packet::Support(support)) = &message.content else { return false };
+        support.qual_status == QualStatus::TraceLost || support.dloss
     }
 
     fn is_filler(message: &Message) -> bool {

@@ -6,6 +6,8 @@ use tracewright_etrace::Options;
 use tracewright_etrace::packet::{Address, BranchMap, Context, Packet, QualStatus, Support};
 use tracewright_etrace::stream::{Content, Message};
 
+use tracewright_isa::riscv::privilege_name;
+
 use crate::line::Line;
 use crate::syntax::{Kind, Role};
 
@@ -92,8 +94,8 @@ pub fn fields(line: &mut Line, message: &Message, options: &Options) -> std::fmt
         Content::Instruction(packet) => packet_fields(line, options, packet),
         Content::Data(packet) => write!(line, r#","data":"{packet}""#),
         Content::Other { kind } => write!(line, r#","type":{kind}"#),
-        Content::Malformed(why) => write!(line, r#","why":"{why}""#),
-        Content::NotSync { len } => write!(line, r#","len":{len}"#),
+        Content::Malformed(why) => write!(line, r#","reason":"{why}""#),
+        Content::NotSync { len } => write!(line, r#","bytes":{len}"#),
         _ => Ok(()),
     }
 }
@@ -124,7 +126,7 @@ fn packet_fields(line: &mut Line, options: &Options, packet: &Packet) -> std::fm
             told.as_ref().map_or(Ok(()), |told| address(line, options, told))
         }
         Packet::BranchCount(count) => {
-            write!(line, r#","count":{},"failed":{}"#, count.count, count.failed)?;
+            write!(line, r#","branches":{},"failed":{}"#, count.count, count.failed)?;
             count.address.as_ref().map_or(Ok(()), |told| address(line, options, told))
         }
         Packet::JumpTarget { index, branches: map, returns } => {
@@ -136,7 +138,7 @@ fn packet_fields(line: &mut Line, options: &Options, packet: &Packet) -> std::fm
 }
 
 fn branches(line: &mut Line, map: BranchMap) -> std::fmt::Result {
-    write!(line, r#","branches":"{map:?}""#)
+    write!(line, r#","outcomes":"{map:?}""#)
 }
 
 fn returns(line: &mut Line, returns: Option<u32>) -> std::fmt::Result {
@@ -156,7 +158,8 @@ fn address(line: &mut Line, options: &Options, address: &Address) -> std::fmt::R
 
 fn context(line: &mut Line, context: &Context) -> std::fmt::Result {
     let Context { privilege, time, context } = context;
-    write!(line, r#","privilege":{privilege},"context":{context},"time":"{time:#x}""#)
+    let privilege = privilege_name(*privilege);
+    write!(line, r#","privilege":"{privilege}","context_id":{context},"time":"{time:#x}""#)
 }
 
 fn support(line: &mut Line, support: &Support) -> std::fmt::Result {

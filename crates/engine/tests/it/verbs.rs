@@ -174,8 +174,15 @@ fn check(capture: &Capture, id: u16, blocks: u64) {
     assert_eq!(params.facts(), [("id", id.to_string())]);
     // packets
     let (buffer, options) = (&capture.buffers[0], &Options::default());
-    let request =
-        PacketRequest { capture, buffer, bytes: None, wants: &|_| true, options, progress: &|_| {} };
+    let request = PacketRequest {
+        capture,
+        buffer,
+        bytes: None,
+        wants: &|_| true,
+        options,
+        range: Range::ALL,
+        progress: &|_| {},
+    };
     let mut shown = Shown::default();
     let read = request.visit(&mut shown).unwrap();
     assert!(read.problems.is_empty(), "{:?}", read.problems);
@@ -188,7 +195,8 @@ fn check(capture: &Capture, id: u16, blocks: u64) {
     // stats
     let counted = request.count().unwrap();
     let [(0, counts)] = &counted.sources[..] else { panic!("{counted:?}") };
-    assert_eq!((counts.total(), counted.errors()), ((lines.len() as u64, counted.bytes), 0));
+    assert_eq!(counts.total(), (lines.len() as u64, counted.read.bytes));
+    assert!(counted.read.problems.is_empty() && counted.read.malformed == 0, "{:?}", counted.read);
     let syncs = lines.iter().filter(|line| line.contains(" Sync: ")).count() as u64;
     assert_eq!((counts.synchronisation.0, counts.syncs.seen), ("toy sync", syncs));
     assert!(counts.kinds().iter().all(|(kind, ..)| kind.role != Role::Malformed));

@@ -211,8 +211,7 @@ fn foreign(machine: elf::Machine) -> String {
     };
     if matches!(machine, elf::EM_AARCH64 | elf::EM_ARM) {
         return format!(
-            "it is {name}. `tracewright decode` reads traces of Arm programs recorded on real hardware; what is run \
-             here is compiled for RISC-V (riscv64-linux-gnu-gcc)"
+            "it is {name}, which QEMU runs (`tracewright record` does that); this machine runs programs for RISC-V"
         );
     }
     format!("it is {name}: compile it for RISC-V (riscv64-linux-gnu-gcc)")

@@ -140,6 +140,9 @@ fn read_found(found: &Found) -> io::Result<(Vec<u8>, (u64, u64))> {
     }
 }
 
+/// Bytes that are read of any file: enough to name the interpreter of a script.
+const HEAD: u64 = 128;
+
 /// Reads an ELF file completely, and other files only as far as needed to refuse them.
 fn read_program(mut file: File) -> io::Result<(Vec<u8>, (u64, u64))> {
     let metadata = file.metadata()?;
@@ -147,8 +150,8 @@ fn read_program(mut file: File) -> io::Result<(Vec<u8>, (u64, u64))> {
         return Err(not_plain());
     }
     let mut bytes = Vec::new();
-    file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut bytes)?;
-    if bytes == MAGIC {
+    file.by_ref().take(HEAD).read_to_end(&mut bytes)?;
+    if bytes.starts_with(MAGIC) {
         file.take(MOST).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > MOST {
             return Err(io::Error::other(format!(

@@ -131,7 +131,7 @@ fn says_what_cannot_be_loaded() {
     let good = elf_file();
     assert!(Elf::read(&good).is_ok());
     let arm = load_error(&elf(false, EXECUTABLE, 183));
-    assert!(arm.contains("AArch64") && arm.contains("tracewright decode"), "{arm}");
+    assert!(arm.contains("AArch64") && arm.contains("tracewright record"), "{arm}");
     assert!(load_error(&elf(true, EXECUTABLE, 40)).contains("32-bit Arm"));
     assert!(load_error(&elf(false, EXECUTABLE, 62)).contains("x86-64"));
     assert!(load_error(&elf(false, EXECUTABLE, 99)).contains("99"));

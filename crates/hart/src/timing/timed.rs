@@ -2,7 +2,7 @@ use tracewright_core::{Block, DataAccess};
 
 use super::Model;
 use crate::sink::forward;
-use crate::{Access, HartSink, Privilege, Trap};
+use crate::{Access, HartSink, Privilege, RegisterWrite, Trap};
 
 /// Passes everything on to another sink, and reports to it the cycle of each instruction ([`HartSink::cycles`]) before each
 /// block.
@@ -28,6 +28,7 @@ impl<S> Timed<S> {
 impl<S: HartSink> HartSink for Timed<S> {
     const ACCESSES: bool = true;
     const DATA: bool = S::DATA;
+    const REGISTERS: bool = S::REGISTERS;
     const INSTRUCTIONS: bool = true;
     const CYCLES: bool = S::CYCLES;
 
@@ -66,6 +67,7 @@ impl<S: HartSink> HartSink for Timed<S> {
 
     forward! { self, self.inner;
         data(pc: u64, access: &DataAccess);
+        register(write: &RegisterWrite);
         lost();
         privilege(privilege: Privilege);
         context(context: u64);

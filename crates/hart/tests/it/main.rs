@@ -9,6 +9,7 @@ mod logs;
 mod own_log;
 mod qemu;
 mod real_logs;
+mod registers;
 mod spike;
 mod support;
 mod timing;

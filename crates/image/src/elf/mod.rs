@@ -1,20 +1,24 @@
 //! ELF files: segments, sections, symbols and relocations.
 
+mod compressed;
 mod patch;
 mod place;
 mod read;
 mod relocate;
 mod tables;
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use object::elf;
 
+pub(crate) use compressed::Fault;
 pub use place::Place;
 pub(crate) use read::{Section, Segment};
 pub(crate) use tables::{Relocation, Symbol};
 
 use crate::error::Reason;
+use crate::lines::Lines;
 use crate::pieces::Pieces;
 
 /// Headers of an ELF file. Addresses are as linked unless stated otherwise.
@@ -23,6 +27,8 @@ pub(crate) struct Elf {
     /// Whether the file is 64-bit.
     pub wide: bool,
     pub machine: elf::Machine,
+    /// Address where execution begins; 0 if there is none.
+    pub entry: u64,
     /// Whether the file is relocatable: sections have no addresses yet, and symbols are relative to their
     /// section.
     pub relocatable: bool,
@@ -76,6 +82,19 @@ impl Elf {
         self.sections_at.find(address).map(|(_, index)| &self.sections[index as usize])
     }
 
+    /// Returns whether there is a debug section called `name`, compressed or not.
+    pub fn has_debug_section(&self, name: &str) -> bool {
+        compressed::section(self, name).is_some()
+    }
+
+    /// Returns the bytes of the debug section called `name`, unpacked; none if there is no such section.
+    ///
+    /// # Errors
+    /// Fails if the section cannot be unpacked.
+    pub fn debug_section<'a>(&self, file: &'a [u8], name: &str) -> Result<Cow<'a, [u8]>, Fault> {
+        compressed::unpacked(self, file, name)
+    }
+
     /// Returns the bytes of the section called `name`, if it has any in the file and they are not compressed.
     pub fn section_bytes<'a>(&self, file: &'a [u8], name: &str) -> Option<&'a [u8]> {
         let section = self.sections.iter().find(|section| &*section.name == name && section.is_plain())?;
@@ -95,6 +114,10 @@ pub struct Facts<'a> {
     pub has_code: bool,
     /// Whether the full symbol table is missing.
     pub is_stripped: bool,
+    /// Whether the file has source lines.
+    pub has_lines: bool,
+    /// Name and CRC-32 of its debug file (`.gnu_debuglink`).
+    pub debug_link: Option<(&'a [u8], u32)>,
 }
 
 impl<'a> Facts<'a> {
@@ -106,6 +129,15 @@ impl<'a> Facts<'a> {
             || elf.relocatable && elf.sections.iter().any(is_code)
             || file.get(16..18) == Some(CORE);
         let build_id = elf.build_id.clone().and_then(|range| file.get(range));
-        Some(Self { build_id, has_code, is_stripped: !elf.is_full() })
+        let has_lines = Lines::has_any(&elf);
+        let debug_link = elf.section_bytes(file, ".gnu_debuglink").and_then(debug_link);
+        Some(Self { build_id, has_code, is_stripped: !elf.is_full(), has_lines, debug_link })
     }
+}
+
+/// Reads the name and the checksum of a debug file.
+fn debug_link(section: &[u8]) -> Option<(&[u8], u32)> {
+    let len = section.iter().position(|&byte| byte == 0)?;
+    let checksum = section.get((len + 1).next_multiple_of(4)..)?.first_chunk()?;
+    Some((&section[..len], u32::from_le_bytes(*checksum)))
 }

@@ -114,6 +114,7 @@ fn headers_of<H: FileHeader<Endian = LittleEndian>>(file: &[u8]) -> Result<Elf, 
     Ok(Elf {
         wide: header.is_class_64(),
         machine: header.e_machine(LittleEndian),
+        entry: header.e_entry(LittleEndian).into(),
         relocatable: kind == elf::ET_REL,
         segments: segments(programs),
         notes: notes(programs),

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
 
 use gimli::{
     AttributeValue, DebugInfoOffset, DebuggingInformationEntry, IncompleteLineProgram, UnitOffset, constants,
@@ -136,6 +137,11 @@ impl Functions {
     /// Returns whether all names and files were read.
     pub fn is_whole(&self) -> bool {
         !self.is_short && !self.files.is_short
+    }
+
+    /// Returns the addresses around `address` that belong to the same function.
+    pub fn extent(&self, address: u64) -> Range<u64> {
+        self.at.find_or_gap(address).0
     }
 
     /// Returns the functions at `address`, the innermost first.

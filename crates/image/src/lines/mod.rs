@@ -8,7 +8,9 @@ mod files;
 mod functions;
 mod index;
 mod rows;
+mod sections;
 
+use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -20,6 +22,7 @@ use crate::pieces::Pieces;
 use crate::symbols::{Frame, SourceLine};
 use functions::{At, Functions};
 use rows::Rows;
+use sections::Sections;
 
 type Reader<'a> = EndianSlice<'a, LittleEndian>;
 type Dwarf<'a> = gimli::Dwarf<Reader<'a>>;
@@ -37,6 +40,7 @@ const MAX_MEMORY: usize = 1 << 30;
 /// Lines of a file. Addresses are as linked.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
+    sections: Sections,
     units: Vec<Unit>,
     /// Unit at each address.
     at: Pieces,
@@ -55,12 +59,9 @@ struct Unit {
 }
 
 impl Lines {
-    /// Returns whether `elf` has readable lines. Those of a relocatable file would need its relocations.
+    /// Returns whether `elf` has lines, compressed or not. Those of a relocatable file would need its relocations.
     pub fn has_any(elf: &Elf) -> bool {
-        let has = |name: &str| {
-            elf.sections.iter().any(|section| &*section.name == name && section.is_plain() && section.len > 0)
-        };
-        !elf.relocatable && has(".debug_line") && has(".debug_info")
+        !elf.relocatable && [".debug_line", ".debug_info"].iter().all(|name| elf.has_debug_section(name))
     }
 
     /// Indexes the units of `file`, whose headers are `elf`.
@@ -68,13 +69,19 @@ impl Lines {
         if !Self::has_any(elf) {
             return Self::default();
         }
-        let (offsets, claims) = index::units(&dwarf(elf, file));
+        let sections = Sections::new(elf, file);
+        let (offsets, claims) = index::units(&sections.dwarf(elf, file));
         let ranges: Vec<_> = claims.iter().map(|(range, _)| range.clone()).collect();
         let (mut at, _) = Pieces::new(&ranges);
         at.renumber(|claim| claims[claim as usize].1);
         let unit = |offset| Unit { offset, rows: OnceLock::new(), functions: OnceLock::new() };
         let units = offsets.into_iter().map(unit).collect();
-        Self { units, at, memory: AtomicUsize::new(0), left_out: AtomicUsize::new(0) }
+        Self { sections, units, at, ..Self::default() }
+    }
+
+    /// Returns the debug section that cannot be unpacked, with the reason, if there is one.
+    pub fn fault(&self) -> Option<&str> {
+        self.sections.fault.as_deref()
     }
 
     /// Returns the number of queried units whose lines or functions were left out to save memory.
@@ -114,6 +121,14 @@ impl Lines {
         frames
     }
 
+    /// Returns the addresses around `address` at which [`frames`](Self::frames) returns the same functions.
+    pub fn extent(&self, file: &File, address: u64) -> Range<u64> {
+        let (range, unit) = self.at.find_or_gap(address);
+        let Some(unit) = unit.and_then(|unit| self.units.get(unit as usize)) else { return range };
+        let inner = unit.functions(file, self).extent(address);
+        range.start.max(inner.start)..range.end.min(inner.end)
+    }
+
     fn unit(&self, address: u64) -> Option<&Unit> {
         let (_, index) = self.at.find(address)?;
         self.units.get(index as usize)
@@ -128,7 +143,7 @@ impl Lines {
 impl Unit {
     fn rows(&self, file: &File, lines: &Lines) -> &Rows {
         self.rows.get_or_init(|| {
-            let Some((rows, has_head)) = self.read(file, Rows::new) else { return Rows::default() };
+            let Some((rows, has_head)) = self.read(file, lines, Rows::new) else { return Rows::default() };
             let (memory, is_whole) = (rows.memory(), has_head && rows.is_whole());
             lines.keep(rows, memory, is_whole)
         })
@@ -137,7 +152,7 @@ impl Unit {
     fn functions(&self, file: &File, lines: &Lines) -> &Functions {
         self.functions.get_or_init(|| {
             let read = |dwarf: &Dwarf<'_>, unit: &mut GimliUnit<'_>| Functions::new(dwarf, unit, lines);
-            let Some((functions, _)) = self.read(file, read) else { return Functions::default() };
+            let Some((functions, _)) = self.read(file, lines, read) else { return Functions::default() };
             let (memory, is_whole) = (functions.memory, functions.is_whole());
             lines.keep(functions, memory, is_whole)
         })
@@ -148,23 +163,15 @@ impl Unit {
     fn read<T>(
         &self,
         file: &File,
+        lines: &Lines,
         what: impl for<'a> FnOnce(&Dwarf<'a>, &mut GimliUnit<'a>) -> T,
     ) -> Option<(T, bool)> {
-        let dwarf = dwarf(file.elf.as_ref()?, file.bytes.as_slice());
+        let dwarf = lines.sections.dwarf(file.elf.as_ref()?, file.bytes.as_slice());
         let header = dwarf.unit_header(gimli::DebugInfoOffset(self.offset)).ok()?;
         let mut unit = index::without_lines(&dwarf, header, dwarf.abbreviations(&header).ok()?)?;
         let has_head = index::read_lines(&dwarf, &mut unit).is_some();
         Some((what(&dwarf, &mut unit), has_head))
     }
-}
-
-/// Creates a reader of the debug sections of `file`, whose headers are `elf`.
-fn dwarf<'a>(elf: &Elf, file: &'a [u8]) -> Dwarf<'a> {
-    let section = |id: gimli::SectionId| {
-        let bytes = elf.section_bytes(file, id.name()).unwrap_or_default();
-        Ok::<_, gimli::Error>(EndianSlice::new(bytes, LittleEndian))
-    };
-    Dwarf::load(section).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -80,6 +80,13 @@ pub struct Frame<'a> {
 }
 
 impl Frame<'_> {
+    /// Returns whether both are copies of the same function. Compilers inline functions into themselves, and
+    /// split off parts of functions and inline them again.
+    #[must_use]
+    pub fn is_same(&self, other: &Frame<'_>) -> bool {
+        self.linkage.is_some() && self.linkage == other.linkage && self.declared == other.declared
+    }
+
     /// Returns whether the function has this name, mangled or not. The name of a C++ function may lack its
     /// parameters.
     #[must_use]
@@ -133,6 +140,16 @@ impl<'a> Symbols<'a> {
             frames.push(Frame { function, line, ..Frame::default() });
         }
         frames
+    }
+
+    /// Returns the end of the addresses from `address` on at which [`frames`](Self::frames) returns the same
+    /// functions.
+    pub fn frames_end(self, address: u64, space: MemorySpace) -> u64 {
+        let Some((file, linked, _)) = self.program(address, space) else {
+            return self.image.region(address, space).map_or(address, |region| region.range().end);
+        };
+        let file = file.with_lines();
+        address.saturating_add(file.lines().extent(file, linked).end - linked)
     }
 
     /// Returns the addresses of the symbol called `name`, mangled or not, in the first file that has it. A

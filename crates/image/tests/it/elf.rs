@@ -169,13 +169,37 @@ fn a_dump_hides_the_bytes_of_a_program_but_not_its_symbols() {
     );
 }
 
+/// Compressed sections that cannot be unpacked: no lines, and a reason. None of them takes much memory.
 #[test]
-fn compressed_lines_are_said_not_to_be_read() {
-    let mut elf = program(0x1000, vec![7; 32], vec![]);
-    elf.sections.push(own_section(".debug_info", SHT_PROGBITS, 0x800, vec![1; 32], 0));
-    elf.sections.push(own_section(".debug_line", SHT_PROGBITS, 0x800, vec![1; 32], 0));
-    let image = elf.load();
-    assert_eq!(image.remarks(), [Remark::CompressedLines { name: "test".into() }]);
-    assert!(!image.region(0x1000, ANY).unwrap().has_lines());
-    assert_eq!(image.symbols().source(0x1000, ANY), None);
+fn compressed_lines_that_cannot_be_read_are_reported() {
+    let header = |kind: u32, size: u64| {
+        [&kind.to_le_bytes()[..], &[0; 4], &size.to_le_bytes(), &1_u64.to_le_bytes()].concat()
+    };
+    let with = |name: &'static str, flags: u64, bytes: Vec<u8>| {
+        let mut elf = program(0x1000, vec![7; 32], vec![]);
+        elf.sections.push(own_section(name, SHT_PROGBITS, flags, bytes, 0));
+        elf.sections.push(own_section(".debug_line", SHT_PROGBITS, 0, vec![1; 32], 0));
+        let image = elf.load();
+        assert_eq!(image.damaged_lines().count(), 0, "nothing was asked yet");
+        assert!(image.region(0x1000, ANY).unwrap().has_lines());
+        assert_eq!(image.symbols().source(0x1000, ANY), None);
+        let faults: Vec<_> = image.damaged_lines().map(|(name, why)| format!("{name}: {why}")).collect();
+        faults.concat()
+    };
+    let compressed = |bytes: Vec<u8>| with(".debug_info", 0x800, bytes);
+    let damaged = "test: .debug_info is compressed and damaged";
+    assert_eq!(compressed(vec![1; 20]), damaged);
+    assert_eq!(compressed([header(1, 100), vec![9; 20]].concat()), damaged);
+    assert_eq!(compressed([header(2, 100), vec![9; 20]].concat()), damaged);
+    let unknown = "test: .debug_info is compressed in an unknown way (type 3)";
+    assert_eq!(compressed([header(3, 100), vec![9; 20]].concat()), unknown);
+    let large = "test: .debug_info is compressed and claims to be 1099511627776 bytes: not unpacked";
+    assert_eq!(compressed([header(1, 1 << 40), vec![9; 20]].concat()), large);
+    // A frame that asks for a window of terabytes, and one that repeats a byte for 128 KiB, again and again.
+    let frame = |window: u8, blocks: &[u8]| [&[0x28, 0xb5, 0x2f, 0xfd, 0, window], blocks].concat();
+    assert_eq!(compressed([header(2, 100), frame(0xf8, &[1, 0, 0])].concat()), damaged);
+    assert_eq!(compressed([header(2, 100), frame(0x48, &[2, 0, 16, 7].repeat(1000))].concat()), damaged);
+    assert_eq!(compressed([header(2, 7), frame(0x48, &[0x3b, 0, 0, 7])].concat()), "", "seven bytes");
+    assert_eq!(with(".zdebug_info", 0, b"ZLIB\0\0\0\0\0\0\0\x07nothing".to_vec()), damaged);
+    assert_eq!(with(".zdebug_info", 0, b"ZL".to_vec()), damaged);
 }

@@ -15,7 +15,6 @@
 
 use std::collections::HashMap;
 use std::fmt::Write;
-use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -25,7 +24,7 @@ use super::FORMAT;
 use super::read::read as read_text;
 use super::value::{Document, Table, Wrong};
 use super::write::quoted;
-use crate::file::open_plain;
+use crate::file::{open_plain, size};
 use crate::output::{OutputFolder, cannot_write};
 use crate::problem::{Problem, quote};
 
@@ -65,7 +64,7 @@ impl Checksums {
 
     /// Compares the length of a file with the recorded one. Returns how they differ.
     pub(crate) fn other_length(&self, path: &Path) -> Option<String> {
-        let (was, is) = (self.of(path)?.bytes, fs::metadata(path).ok()?.len());
+        let (was, is) = (self.of(path)?.bytes, size(path).ok()?);
         let how = if is < was { "cut short" } else { "added to" };
         (is != was).then(|| format!("has {is} bytes, and {was} were recorded: it was {how} since"))
     }

@@ -1,5 +1,5 @@
-//! `mappings.toml`: the mappings of traced processes. It lies beside a snapshot, whose own files cannot
-//! express them.
+//! `mappings.toml`: the threads and mappings of traced processes. It lies beside a snapshot, whose own files
+//! cannot express them, or beside a `capture.toml`.
 //!
 //! ```toml
 //! format = 1
@@ -7,6 +7,10 @@
 //! [[process]]
 //! pid = 1234
 //! command = "sort"
+//!
+//! [[process.thread]]
+//! tid = 1235
+//! name = "worker" # none: unknown
 //!
 //! [[process.mapping]]
 //! start = 0x5500000000
@@ -23,7 +27,7 @@ use super::FORMAT;
 use super::read::read as read_text;
 use super::value::{Document, Table, Wrong};
 use super::write::quoted;
-use crate::mapping::{Mapping, Process};
+use crate::mapping::{Mapping, Process, ProcessThread};
 use crate::output::OutputFolder;
 use crate::problem::Problem;
 
@@ -42,8 +46,14 @@ fn text(processes: &[Process]) -> String {
     let mut text = String::from("# Which files were mapped where, so that addresses have names.\n");
     // Writing to a string does not fail.
     let _ = writeln!(text, "format = {FORMAT}");
-    for Process { pid, command, mappings } in processes {
+    for Process { pid, command, threads, mappings } in processes {
         let _ = writeln!(text, "\n[[process]]\npid = {pid}\ncommand = {}", quoted(command));
+        for ProcessThread { tid, name } in threads {
+            let _ = writeln!(text, "\n[[process.thread]]\ntid = {tid}");
+            if !name.is_empty() {
+                let _ = writeln!(text, "name = {}", quoted(name));
+            }
+        }
         for Mapping { start, end, offset, path, build_id } in mappings {
             let _ = writeln!(text, "\n[[process.mapping]]\nstart = {start:#x}\nend = {end:#x}");
             let _ = writeln!(text, "offset = {offset:#x}");
@@ -95,14 +105,28 @@ pub(crate) fn read(dir: &Path, problems: &mut Vec<Problem>) -> Vec<Process> {
 }
 
 fn process(document: &mut Document<'_>, mut table: Table<'_>) -> Result<Process, Wrong> {
-    let line = table.line;
-    let pid = document.number(&mut table, "pid")?.map_or(0, |(pid, _)| pid);
-    let pid = document.good(u32::try_from(pid).map_err(|_| (line, format!("pid {pid} is none"))))?;
+    let pid = id(document, &mut table, "pid")?;
     let command = document.string(&mut table, "command")?.map(|(command, _)| command).unwrap_or_default();
     let tables = document.tables(&mut table, "mapping", "[[process.mapping]]");
-    document.unknown(table, "pid, command, [[process.mapping]]");
+    let threads = document.tables(&mut table, "thread", "[[process.thread]]");
+    document.unknown(table, "pid, command, [[process.thread]], [[process.mapping]]");
+    let threads = threads.into_iter().filter_map(|table| thread(document, table).ok()).collect();
     let mappings = tables.into_iter().filter_map(|table| mapping(document, table).ok()).collect();
-    Ok(Process { pid, command, mappings })
+    Ok(Process { pid, command, threads, mappings })
+}
+
+fn thread(document: &mut Document<'_>, mut table: Table<'_>) -> Result<ProcessThread, Wrong> {
+    let tid = id(document, &mut table, "tid")?;
+    let name = document.string(&mut table, "name")?.map(|(name, _)| name).unwrap_or_default();
+    document.unknown(table, "tid, name");
+    Ok(ProcessThread { tid, name })
+}
+
+/// Reads the ID of a process or thread; 0 if there is none.
+fn id(document: &mut Document<'_>, table: &mut Table<'_>, key: &str) -> Result<u32, Wrong> {
+    let line = table.line;
+    let id = document.number(table, key)?.map_or(0, |(id, _)| id);
+    document.good(u32::try_from(id).map_err(|_| (line, format!("{key} {id} is none"))))
 }
 
 fn mapping(document: &mut Document<'_>, mut table: Table<'_>) -> Result<Mapping, Wrong> {

@@ -7,10 +7,10 @@ use tracewright_etrace::stream::{Config, Encapsulation};
 use tracewright_etrace::{Options, data};
 
 use super::value::{Document, Table, Wrong};
-use super::{CAPTURE_FILE, Checksums, FORMAT, checksums};
+use super::{CAPTURE_FILE, Checksums, FORMAT, checksums, mappings};
 use crate::capture::{Buffer, Capture, Program, Protocol, Source};
 use crate::etrace::{self, EtraceSource, Field, Group, encapsulation, isa_named};
-use crate::file::read_plain;
+use crate::file::{existing, read_plain, size};
 use crate::packing::Packing;
 use crate::problem::{Problem, quote};
 use crate::program::ImageFile;
@@ -43,9 +43,11 @@ pub(crate) fn open(dir: &Path) -> Result<Capture, Problem> {
     let (programs, memory) = images(&mut document, &mut root, dir);
     document.unknown(root, "format, description, finished, checksums, [[source]], [[buffer]], [[image]]");
     let checksums = if has_checksums { checksums::read(dir, &mut problems) } else { Checksums::default() };
+    let processes = mappings::read(dir, &mut problems);
     let mut capture = Capture {
         path: dir.into(),
         description,
+        processes,
         sources,
         buffers,
         memory,
@@ -89,6 +91,10 @@ fn source(
         document.log.error(name_line, format!("another source has the name {}, too", quote(&name)));
         return Err(Wrong);
     }
+    let thread = document.number(&mut table, "thread")?;
+    let thread =
+        thread.map(|(tid, line)| u32::try_from(tid).map_err(|_| (line, format!("thread {tid} is none"))));
+    let thread = thread.map(|thread| document.good(thread)).transpose()?;
     let (protocol, delta) = match document.string(&mut table, "protocol")? {
         Some((protocol, _)) if protocol == "etrace" => {
             let delta = delta_file(document, &mut table, dir);
@@ -109,7 +115,7 @@ fn source(
             return Err(Wrong);
         }
     };
-    Ok(Source { delta, ..Source::new(name, protocol) })
+    Ok(Source { delta, thread, ..Source::new(name, protocol) })
 }
 
 /// Returns the path of a source's retirement-delta trace. Everything else can be read without it.
@@ -232,7 +238,7 @@ fn buffer(
         Some((names, line)) => with_names(document, &names, line, sources),
     };
     let sources = together(document, line, &name, &wanted, sources);
-    Ok(Buffer { name, path, format: Packing::Source, sources, pieces: None })
+    Ok(Buffer { name, path, format: Packing::Source, sources, pieces: None, contents: None })
 }
 
 /// Returns the indices of the sources that a buffer names.
@@ -286,7 +292,7 @@ fn together(
 
 fn images(document: &mut Document<'_>, root: &mut Table<'_>, dir: &Path) -> (Vec<Program>, Vec<Dump>) {
     let tables = document.tables(root, "image", "[[image]]");
-    let mut document = document.memory();
+    let mut document = document.missing_code();
     let (mut programs, mut memory) = (Vec::new(), Vec::new());
     for table in tables {
         let line = table.line;
@@ -338,8 +344,8 @@ fn image(document: &mut Document<'_>, mut table: Table<'_>, dir: &Path) -> Resul
 
 /// Returns the size of a file, if it exists and is not empty.
 fn plain_file(path: &Path) -> Result<u64, String> {
-    match std::fs::metadata(path) {
-        Ok(metadata) if metadata.is_file() => Ok(metadata.len()),
+    match std::fs::metadata(existing(path)) {
+        Ok(metadata) if metadata.is_file() => size(path).map_err(|error| format!("cannot read: {error}")),
         Ok(_) => Err("not a plain file".into()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err("no such file".into()),
         Err(error) => Err(format!("cannot read: {error}")),

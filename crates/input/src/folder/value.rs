@@ -60,6 +60,11 @@ impl<'a> Document<'a> {
         Document { lines: Rc::clone(&self.lines), log: self.log.memory() }
     }
 
+    /// Returns the same reader, for problems with code that is not there.
+    pub(super) fn missing_code(&mut self) -> Document<'_> {
+        Document { lines: Rc::clone(&self.lines), log: self.log.missing_code() }
+    }
+
     /// Returns the value of a result, or reports its error at its line.
     pub(super) fn good<T>(&mut self, result: Result<T, (u32, String)>) -> Result<T, Wrong> {
         result.map_err(|(line, message)| {

@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use tracewright_core::text::is_unprintable;
 use tracewright_etrace::decode::Handler;
 
+use super::mappings::{self, MAPPINGS_FILE};
 use super::{CAPTURE_FILE, CHECKSUMS_FILE, FORMAT, checksums};
 use crate::capture::Capture;
 use crate::etrace::{self, EtraceSource, Group, encapsulation};
 use crate::file::open_plain;
-use crate::output::{OutputFolder, cannot_write};
+use crate::mapping::Process;
+use crate::output::{OutputFolder, Replace, cannot_write};
 use crate::problem::Problem;
 use crate::program::build_id;
 
@@ -51,28 +53,25 @@ use crate::program::build_id;
 pub struct CaptureWriter {
     folder: OutputFolder,
     description: Description,
+    processes: Vec<Process>,
     /// File names in use.
     taken: Vec<String>,
 }
 
 impl CaptureWriter {
-    /// Starts a capture in the folder `dir`, which is created if necessary. Files of an earlier capture are
-    /// replaced.
+    /// Starts a capture in the folder `dir`. An earlier capture there is replaced when this one is complete.
     ///
     /// # Errors
     /// Fails if the folder cannot be created or [claimed](OutputFolder::claim).
     pub fn create(dir: &Path) -> Result<Self, Problem> {
-        Self::within(OutputFolder::claim(dir)?)
+        Self::within(OutputFolder::claim(dir, Replace::SameKind)?)
     }
 
     /// Starts a capture in a claimed folder.
     pub fn within(folder: OutputFolder) -> Result<Self, Problem> {
-        let taken = [CAPTURE_FILE, CHECKSUMS_FILE].map(str::to_owned).to_vec();
-        let writer = Self { folder, description: Description::default(), taken };
-        // Comes first, so that the new files are never mistaken for the earlier capture.
+        let taken = [CAPTURE_FILE, CHECKSUMS_FILE, MAPPINGS_FILE].map(str::to_owned).to_vec();
+        let writer = Self { folder, description: Description::default(), processes: Vec::new(), taken };
         writer.write_description()?;
-        writer.folder.remove(CHECKSUMS_FILE)?;
-        writer.folder.remove("snapshot.ini")?;
         Ok(writer)
     }
 
@@ -92,14 +91,31 @@ impl CaptureWriter {
 
     /// Sets the trap handlers of the source with this number.
     pub fn handlers(&mut self, source: usize, handlers: Vec<Handler>) {
-        if let Some((_, source, _)) = self.description.sources.get_mut(source) {
+        if let Some(SourceEntry { source, .. }) = self.description.sources.get_mut(source) {
             source.handlers = handlers;
         }
     }
 
+    /// Sets the thread that the source with this number traces.
+    pub fn thread(&mut self, source: usize, tid: u32) {
+        if let Some(entry) = self.description.sources.get_mut(source) {
+            entry.thread = Some(tid);
+        }
+    }
+
+    /// Adds a traced process.
+    pub fn process(&mut self, process: Process) {
+        self.processes.push(process);
+    }
+
     /// Adds a source with a unique name. Returns its number.
     pub fn source(&mut self, name: &str, source: EtraceSource) -> usize {
-        self.description.sources.push((name.to_owned(), source, None));
+        self.description.sources.push(SourceEntry {
+            name: name.to_owned(),
+            source,
+            delta: None,
+            thread: None,
+        });
         self.description.sources.len() - 1
     }
 
@@ -107,10 +123,10 @@ impl CaptureWriter {
     pub fn delta(&mut self, source: usize) -> Result<(PathBuf, File), Problem> {
         let name = self.free_name("delta.bin");
         let path = self.folder.path().join(&name);
-        let Some((.., delta)) = self.description.sources.get_mut(source) else {
+        let Some(SourceEntry { delta, .. }) = self.description.sources.get_mut(source) else {
             return Err(Problem::file_error(&path, format!("there is no source {source}")));
         };
-        let made = self.folder.create(&name)?;
+        let made = self.folder.trace(&name)?;
         *delta = Some(name);
         self.write_description()?;
         Ok((path, made))
@@ -121,7 +137,7 @@ impl CaptureWriter {
     pub fn buffer(&mut self, name: &str, sources: &[usize]) -> Result<(PathBuf, File), Problem> {
         let file = self.free_name(&format!("{name}.bin"));
         let path = self.folder.path().join(&file);
-        let made = self.folder.create(&file)?;
+        let made = self.folder.trace(&file)?;
         self.description.buffers.push((name.to_owned(), file, sources.to_vec()));
         self.write_description()?;
         Ok((path, made))
@@ -166,9 +182,10 @@ impl CaptureWriter {
     /// Fails if a file cannot be written, or if the capture read back differs.
     pub fn finish(mut self) -> Result<Capture, Problem> {
         checksums::write(&self.folder, &self.description.files())?;
+        mappings::write(&self.folder, &self.processes)?;
         self.description.finished = true;
         self.write_description()?;
-        let mut capture = super::open(self.folder.path())?;
+        let mut capture = super::open(&self.folder.finish()?)?;
         match capture.problems.is_empty() {
             true => Ok(capture),
             false => Err(capture.problems.swap_remove(0)),
@@ -177,7 +194,8 @@ impl CaptureWriter {
 
     /// Leaves the capture unfinished, with all that is there so far.
     pub fn abandon(self) -> Result<(), Problem> {
-        self.write_description()
+        self.write_description()?;
+        self.folder.finish().map(drop)
     }
 
     /// Returns an unused file name that is as close to `name` as possible.
@@ -197,8 +215,7 @@ struct Description {
     description: Option<String>,
     /// Whether the recording is complete.
     finished: bool,
-    /// Name, parameters, and the file with the retirement-delta trace.
-    sources: Vec<(String, EtraceSource, Option<String>)>,
+    sources: Vec<SourceEntry>,
     /// Name, file, and the indices of the sources.
     buffers: Vec<(String, String, Vec<usize>)>,
     /// File, address and build ID.
@@ -207,9 +224,20 @@ struct Description {
     pieces: Vec<(String, u64, u64, u64)>,
 }
 
+/// Source of a capture that is being written.
+#[derive(Debug)]
+struct SourceEntry {
+    name: String,
+    source: EtraceSource,
+    /// File with its retirement-delta trace.
+    delta: Option<String>,
+    /// Thread that it traces.
+    thread: Option<u32>,
+}
+
 impl Description {
     fn files(&self) -> Vec<&str> {
-        let deltas = self.sources.iter().filter_map(|(.., delta)| delta.as_ref());
+        let deltas = self.sources.iter().filter_map(|source| source.delta.as_ref());
         let buffers = self.buffers.iter().map(|(_, file, _)| file);
         let images = self.images.iter().map(|(file, ..)| file);
         let mut pieces: Vec<_> = self.pieces.iter().map(|(file, ..)| file).collect();
@@ -238,7 +266,7 @@ impl Description {
             true => writeln!(text, "checksums = {}", quoted(CHECKSUMS_FILE))?,
             false => writeln!(text, "finished = false # this is recorded just now, or was cut off")?,
         }
-        for (name, source, delta) in &self.sources {
+        for SourceEntry { name, source, delta, thread } in &self.sources {
             writeln!(text, "\n[[source]]\nname = {}\nprotocol = \"etrace\"", quoted(name))?;
             writeln!(text, "id = {} # in the stream (srcID)", source.source)?;
             writeln!(text, "isa = {}", quoted(etrace::isa_name(source.isa)))?;
@@ -249,6 +277,9 @@ impl Description {
             }
             if let Some(delta) = delta {
                 writeln!(text, "delta = {} # the cycle of each instruction", quoted(delta))?;
+            }
+            if let Some(thread) = thread {
+                writeln!(text, "thread = {thread}")?;
             }
             let kind = source.config.encapsulation;
             writeln!(text, "\n[source.encapsulation]\nkind = {}", quoted(encapsulation::name(kind)))?;
@@ -272,7 +303,7 @@ impl Description {
         for (name, file, sources) in &self.buffers {
             writeln!(text, "\n[[buffer]]\nname = {}\nfile = {}", quoted(name), quoted(file))?;
             let names = sources.iter().filter_map(|&source| self.sources.get(source));
-            let names: Vec<_> = names.map(|(name, ..)| quoted(name)).collect();
+            let names: Vec<_> = names.map(|source| quoted(&source.name)).collect();
             writeln!(text, "sources = [{}]", names.join(", "))?;
         }
         for (file, address, build_id) in &self.images {

@@ -142,6 +142,7 @@ pub(super) fn buffers(
             format,
             sources: of,
             pieces: Some(pieces),
+            contents: None,
         });
     }
     buffers

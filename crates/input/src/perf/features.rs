@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use tracewright_core::protobuf::{Message, Value};
 
+use super::bpf::{self, BpfFunction};
 use super::faults::Faults;
 use super::header::words;
 use super::record::{BuildId, build_id};
@@ -16,6 +17,7 @@ pub(super) mod feature {
     pub const ARCH: u32 = 6;
     pub const CMDLINE: u32 = 11;
     pub const AUXTRACE: u32 = 18;
+    pub const BPF_PROG_INFO: u32 = 25;
     // Features of simpleperf.
     pub const FILE: u32 = 128;
     pub const META_INFO: u32 = 129;
@@ -41,6 +43,8 @@ pub(super) struct Features<'a> {
     pub simpleperf: Option<String>,
     /// Offsets of AUXTRACE records.
     pub index: Vec<u64>,
+    /// Code of BPF programs.
+    pub bpf: Vec<BpfFunction>,
     /// Branch list, if the recorder has decoded the trace (`simpleperf record --decode-etm`).
     pub branch_list: Option<&'a [u8]>,
     /// Records of earlier mappings.
@@ -58,6 +62,7 @@ impl<'a> Features<'a> {
             feature::ARCH => self.arch = Fields::new(bytes).string(),
             feature::CMDLINE => self.command = strings(bytes),
             feature::AUXTRACE => self.index = index(bytes, faults),
+            feature::BPF_PROG_INFO => self.bpf = bpf::functions(bytes, faults),
             feature::META_INFO => self.take_meta_info(bytes),
             feature::FILE => self.take_files(bytes, module_in_file, faults),
             feature::FILE2 => self.take_files(bytes, module_in_file2, faults),

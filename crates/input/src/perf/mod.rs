@@ -7,13 +7,21 @@
 //!   the records, `record.rs` reads them with their time and CPU, `unpack.rs` decompresses them;
 //!   `features.rs` reads features, and `time.rs` converts timestamps to the recorder's clock.
 //! * `units.rs` and `buffers.rs` make sources and buffers; `pieces.rs` finds the trace bytes.
+//! * `jit.rs` reads the code of compilers at run time, `map_names.rs` names without code, `bpf.rs` and `kernel.rs` that of the kernel; `made.rs` and
+//!   `dwarf.rs` make ELF files of it.
 //! * `timeline.rs` tracks the mappings of processes over time, `programs.rs` makes an image of them, and
 //!   `search.rs` finds the files, packed or not.
 
+mod bpf;
 mod buffers;
+mod dwarf;
 mod faults;
 mod features;
 mod header;
+mod jit;
+mod kernel;
+mod made;
+mod map_names;
 mod open;
 mod pieces;
 mod programs;

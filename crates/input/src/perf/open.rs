@@ -8,16 +8,19 @@ use super::buffers::{buffers, name, sources};
 use super::faults::Faults;
 use super::features::feature::ETM_BRANCH_LIST;
 use super::header::{Header, MAGIC};
+use super::jit;
+use super::map_names;
 use super::pieces::{self, Owner, Tally};
 use super::programs::RecordedPrograms;
 use super::recording::{Reader, Recording};
+use super::search::Search;
 use super::timeline::{Timeline, timeline};
 use super::unpack::unpack_to;
 use super::walk::section;
 use crate::Capture;
-use crate::capture::Packed;
-use crate::file::first_bytes;
-use crate::mapping::{Mapping, Process};
+use crate::capture::{Buffer, Packed, Source};
+use crate::file::{compression, first_bytes};
+use crate::mapping::{Mapping, Process, ProcessThread};
 use crate::problem::Problem;
 use crate::program::map_file;
 
@@ -72,6 +75,11 @@ pub fn open(path: &Path, symfs: &[PathBuf]) -> Result<Capture, Problem> {
     let recording = reader.finish();
     let kcore = Some(path.join("kcore_dir").join("kcore")).filter(|kcore| kcore.is_file());
     let mut capture = capture(path, &paths, recording, (symfs, kcore), &mut faults);
+    for buffer in &mut capture.buffers {
+        let file = paths.iter().position(|path| *path == buffer.path);
+        let file = file.filter(|_| compression(&buffer.path).is_some());
+        buffer.contents = file.map(|file| files[file].clone());
+    }
     capture.problems.extend(faults.problems(path));
     Ok(capture.note_protocols())
 }
@@ -84,12 +92,15 @@ pub fn branch_list(path: &Path) -> Option<Bytes> {
     file.slice(range.start, range.len()).filter(|bytes| !bytes.is_empty())
 }
 
-/// Unpacks compressed trace in a file.
+/// Unpacks compressed trace in a file, whose contents are given if they are in memory.
 ///
 /// # Errors
 /// Fails if the trace cannot be read or is damaged.
-pub fn unpacked(path: &Path, packed: Packed) -> Result<Vec<u8>, Problem> {
-    let file = map_file(path).map_err(|problem| Problem::file_error(path, problem.message))?;
+pub fn unpacked(path: &Path, contents: Option<&Bytes>, packed: Packed) -> Result<Vec<u8>, Problem> {
+    let file = match contents {
+        Some(contents) => contents.clone(),
+        None => map_file(path).map_err(|problem| Problem::file_error(path, problem.message))?,
+    };
     let wrong = |why: String| Problem::file_error(path, format!("at {:#x}: {why}", packed.offset));
     let bytes = section(file.as_slice(), packed.offset, packed.len);
     let bytes = unpack_to(bytes, u64::MAX, MOST_UNPACKED).map_err(|error| wrong(error.to_string()))?;
@@ -129,9 +140,16 @@ fn capture(
     report_unknown(&recording, faults);
     let mut observed: Vec<u64> = pieces.iter().filter_map(|piece| piece.time).collect();
     observed.sort_unstable();
+    let search = Search::new(symfs, path, None);
+    let made = jit::take_dumps(&mut recording, &search, faults);
+    map_names::take_maps(&mut recording, &search);
     let events = std::mem::take(&mut recording.events);
-    let timeline = timeline(events, &recording.features.build_ids, &observed, faults);
+    let code = (made, std::mem::take(&mut recording.features.bpf));
+    let timeline = timeline(events, &recording.features.build_ids, code, &observed, faults);
     let buffers = buffers(&recording, &pieces, paths, &sources, &by_cpu);
+    let sources = sources.into_iter().enumerate();
+    let sources =
+        sources.map(|(index, (source, _))| Source { thread: only_thread(index, &buffers), ..source });
     let features = recording.features;
     let description = [
         Some(if features.simpleperf.is_some() { "simpleperf".to_owned() } else { "Linux perf".to_owned() }),
@@ -142,7 +160,7 @@ fn capture(
     Capture {
         path: path.into(),
         description: Some(description.into_iter().flatten().collect::<Vec<_>>().join(", ")),
-        sources: sources.into_iter().map(|(source, _)| source).collect(),
+        sources: sources.collect(),
         buffers,
         processes: processes(&timeline),
         recorded: Some(Box::new(RecordedPrograms {
@@ -155,6 +173,15 @@ fn capture(
         })),
         ..Capture::default()
     }
+}
+
+/// Returns the thread that the records of a source's trace name, if they all name the same.
+fn only_thread(source: usize, buffers: &[Buffer]) -> Option<u32> {
+    let of_source = buffers.iter().filter(|buffer| buffer.sources.contains(&source));
+    let mut threads =
+        of_source.flat_map(|buffer| buffer.pieces.iter().flatten()).map(|piece| piece.moment.thread);
+    let first = threads.next()?;
+    threads.all(|thread| thread == first).then_some(first)?
 }
 
 /// Reports what happened to an owner's trace.
@@ -214,7 +241,7 @@ fn report_unknown(recording: &Recording<'_>, faults: &mut Faults) {
 /// Returns the processes with their last mappings.
 fn processes(timeline: &Timeline) -> Vec<Process> {
     let mut room = MOST_LISTED;
-    let process = |process: &super::timeline::ProcessLine| {
+    let mut process = |process: &super::timeline::ProcessLine| {
         let number = process.memories.last().map_or(0, |&(_, number)| number as usize);
         let memory = number.checked_sub(1).and_then(|index| timeline.memories.get(index));
         let mappings = memory.into_iter().flat_map(|memory| memory.mappings.iter()).take(room);
@@ -227,7 +254,13 @@ fn processes(timeline: &Timeline) -> Vec<Process> {
             })
             .collect();
         room -= mappings.len();
-        Process { pid: process.pid, command: process.command.clone(), mappings }
+        let threads = process.threads.iter().map(|(&tid, name)| ProcessThread { tid, name: name.clone() });
+        let (pid, command) = (process.pid, process.command.clone());
+        Process { pid, command, threads: threads.collect(), mappings }
     };
-    timeline.processes.iter().map(process).collect()
+    let processes = (0..).zip(&timeline.processes);
+    processes
+        .filter(|(index, _)| Some(*index) != timeline.run_time_kernel)
+        .map(|(_, line)| process(line))
+        .collect()
 }

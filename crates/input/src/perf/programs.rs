@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 use tracewright_core::MemorySpace;
 use tracewright_image::{Builder, Bytes, FileId, Image, Place};
 
+use super::made::MadeFile;
 use super::search::{BinaryNotFound, Found, NO_FILE, Search};
-use super::timeline::{Mapped, MappedFile, Timeline};
-use crate::problem::Problem;
+use super::timeline::{Mapped, MappedFile, Origin, Timeline};
+use crate::debuginfod::Debuginfod;
+use crate::problem::{Problem, Severity};
 use crate::program::map_file;
 
 /// Mappings of a recording over time, and where to search for the files.
@@ -33,11 +35,16 @@ const VDSO: &str = "[vdso]";
 const MOST_NAMED: usize = 5;
 
 impl RecordedPrograms {
+    /// Returns the folders to search.
+    pub(crate) fn symfs(&self) -> &[PathBuf] {
+        &self.symfs
+    }
+
     /// Adds all programs to an image. Returns problems with wrong or missing files.
-    pub(crate) fn add_to(&self, builder: &mut Builder) -> Vec<Problem> {
+    pub(crate) fn add_to(&self, builder: &mut Builder, debuginfod: Option<&Debuginfod>) -> Vec<Problem> {
         let Self { timeline, symfs, .. } = self;
         let mut found = Files {
-            search: Search::new(symfs, &self.path, self.release.as_deref()),
+            search: Search::new(symfs, &self.path, self.release.as_deref()).asking(debuginfod),
             ids: HashMap::new(),
             missing: Vec::new(),
             wrong: Vec::new(),
@@ -50,14 +57,24 @@ impl RecordedPrograms {
             let Some(number) = builder.number(memory.before) else { break };
             let space = MemorySpace::ANY.of_process(number);
             for (&start, mapped) in &*memory.mappings {
-                let file = found.id(builder, mapped.file, &timeline.files);
+                // Memory of the kernel that was recorded has the code of all functions.
+                if timeline.files[mapped.file as usize].origin == Origin::NoCode && self.kcore.is_some() {
+                    continue;
+                }
+                let file = found.id(builder, mapped.file, timeline);
                 builder.map(file, start..mapped.end, mapped.offset, space);
             }
         }
-        if let Some(number) =
-            builder.number(0).filter(|_| !timeline.kernel.is_empty() || self.kcore.is_some())
-        {
-            builder.processes().kernel(number);
+        // Code that was made or changed at run time lies above the kernel's own.
+        let run_time =
+            timeline.run_time_kernel.map(|process| &timeline.processes[process as usize].memories[..]);
+        let (own, above) = run_time
+            .and_then(<[_]>::split_first)
+            .map_or((None, &[][..]), |(own, above)| (Some(own.1), above));
+        let has_kernel = own.is_some() || !timeline.kernel.is_empty() || self.kcore.is_some();
+        if let Some(number) = own.or_else(|| builder.number(0)).filter(|_| has_kernel) {
+            builder.processes().kernel(0, number);
+            above.iter().for_each(|&(time, number)| builder.processes().kernel(time, number));
             self.kernel(builder, &mut found, MemorySpace::ANY.of_process(number));
         }
         let processes = builder.processes();
@@ -100,7 +117,7 @@ impl RecordedPrograms {
             });
             match added {
                 Ok(()) => return,
-                Err(message) => found.wrong.push(Problem::memory_error(path, message)),
+                Err(message) => found.wrong.push(Problem::missing_code(path, message)),
             }
         }
         let Some((range, mapped)) = self.timeline.kernel.iter().find(|(_, mapped)| !is_module(mapped)) else {
@@ -178,34 +195,48 @@ impl Files<'_> {
     }
 
     /// Returns the ID of a file in the image. Each file is searched for and added once.
-    fn id(&mut self, builder: &mut Builder, index: u32, files: &[MappedFile]) -> FileId {
+    fn id(&mut self, builder: &mut Builder, index: u32, timeline: &Timeline) -> FileId {
         if let Some(id) = self.ids.get(&index) {
             return *id;
         }
-        let file = &files[index as usize];
-        let id = if is_file(&file.path) {
-            match self.file(file) {
-                Ok(Found { path, bytes, debug }) => {
-                    let id = builder.file(&path.display().to_string(), bytes);
-                    builder.ran_as(&file.path);
-                    debug.into_iter().for_each(|debug| builder.debug(debug));
-                    id
-                }
-                Err(missing) => {
-                    let id = builder.absent(&file.path, &missing.to_string());
-                    // It is rarely available.
-                    if file.path != VDSO {
-                        self.missing.push((file.path.clone(), missing));
-                    }
-                    id
-                }
+        let file = &timeline.files[index as usize];
+        let id = match file.origin {
+            Origin::File => self.mapped(builder, file),
+            Origin::Made(made) => added(builder, timeline.made.get(made as usize)),
+            Origin::KernelFunctions => added(builder, timeline.kernel_functions.as_ref()),
+            Origin::KernelPatches => builder.patches(&file.path, timeline.kernel_patches.clone().into()),
+            Origin::NoCode => builder
+                .absent(&file.path, "its code was not recorded (perf record as root keeps BPF programs)"),
+            Origin::Named => {
+                builder.absent(&file.path, "perf-PID.map has its name, but no code: a jitdump file has both")
             }
-        } else {
-            let name = if file.path.is_empty() { "no file" } else { &file.path };
-            builder.absent(name, "memory of no file: its code is not in a recording")
         };
         self.ids.insert(index, id);
         id
+    }
+
+    /// Adds a file that was mapped, found or not.
+    fn mapped(&mut self, builder: &mut Builder, file: &MappedFile) -> FileId {
+        if !is_file(&file.path) {
+            let name = if file.path.is_empty() { "no file" } else { &file.path };
+            return builder.absent(name, "memory of no file: its code is not in a recording");
+        }
+        match self.file(file) {
+            Ok(Found { path, bytes, debug }) => {
+                let id = builder.file(&path.display().to_string(), bytes);
+                builder.ran_as(&file.path);
+                debug.into_iter().for_each(|debug| builder.debug(debug));
+                id
+            }
+            Err(missing) => {
+                let id = builder.absent(&file.path, &missing.to_string());
+                // It is rarely available.
+                if file.path != VDSO {
+                    self.missing.push((file.path.clone(), missing));
+                }
+                id
+            }
+        }
     }
 
     /// Records that a file of the kernel is missing.
@@ -241,12 +272,16 @@ impl Files<'_> {
             why.contains("build ID is") || why.contains("no build ID") || why != NO_FILE && is_meant(path)
         });
         others.dedup_by_key(|(path, _)| path.clone());
+        let not_here = |path: &Path, message: String| Problem {
+            severity: Severity::Warning,
+            ..Problem::missing_code(path, message)
+        };
         for (path, why) in others.iter().take(MOST_NAMED) {
-            wrong.push(Problem::memory_warning(path, format!("{why}: not used")));
+            wrong.push(not_here(path, format!("{why}: not used")));
         }
         if let Some(more) = others.len().checked_sub(MOST_NAMED).filter(|more| *more > 0) {
             let message = format!("{more} more files are not what ran, or cannot be read");
-            wrong.push(Problem::memory_warning(recording, message));
+            wrong.push(not_here(recording, message));
         }
         if let Some((first, why)) = missing.first() {
             let what = match missing.len() {
@@ -255,9 +290,17 @@ impl Files<'_> {
             };
             let how = if symfs.is_empty() { "; --symfs FOLDER says where to look" } else { "" };
             let message = format!("{what}: {}{how} (info --json tells of all)", why);
-            wrong.push(Problem::memory_warning(recording, message));
+            wrong.push(not_here(recording, message));
         }
         wrong
+    }
+}
+
+/// Adds code that was made at run time.
+fn added(builder: &mut Builder, made: Option<&MadeFile>) -> FileId {
+    match made {
+        Some(made) => builder.file(&made.name, made.write().into()),
+        None => builder.absent("", "its code is missing"),
     }
 }
 

@@ -16,6 +16,9 @@ pub(super) mod kind {
     pub const MMAP2: u32 = 10;
     pub const AUX: u32 = 11;
     pub const ITRACE_START: u32 = 12;
+    pub const KSYMBOL: u32 = 17;
+    pub const BPF_EVENT: u32 = 18;
+    pub const TEXT_POKE: u32 = 20;
     pub const AUX_OUTPUT_HW_ID: u32 = 21;
     /// First type of the recorder's own records, which have no identifying fields.
     pub const USER: u32 = 64;
@@ -30,8 +33,20 @@ pub(super) mod kind {
     pub const COMPRESSED2: u32 = 83;
 
     /// Records of the kernel that are read.
-    pub const OF_INTEREST: [u32; 9] =
-        [MMAP, LOST, COMM, EXIT, FORK, MMAP2, AUX, ITRACE_START, AUX_OUTPUT_HW_ID];
+    pub const OF_INTEREST: [u32; 12] = [
+        MMAP,
+        LOST,
+        COMM,
+        EXIT,
+        FORK,
+        MMAP2,
+        AUX,
+        ITRACE_START,
+        KSYMBOL,
+        BPF_EVENT,
+        TEXT_POKE,
+        AUX_OUTPUT_HW_ID,
+    ];
 
     /// Returns whether such records are documented (perf of Linux 6.12, simpleperf of 2025), of interest or
     /// not.
@@ -149,6 +164,8 @@ pub(super) struct Fork {
     pub pid: u32,
     pub parent: u32,
     pub tid: u32,
+    /// Thread that made this one, or that ended.
+    pub parent_tid: u32,
     pub time: u64,
     /// FORK: whether the process was found running and inherits nothing from its parent.
     pub fresh: bool,
@@ -157,8 +174,8 @@ pub(super) struct Fork {
 impl Fork {
     pub fn read(body: &[u8], misc: u16) -> Option<Self> {
         let mut fields = Fields::new(body);
-        let (pid, parent, tid, _) = (fields.u32()?, fields.u32()?, fields.u32()?, fields.u32()?);
-        Some(Self { pid, parent, tid, time: fields.u64()?, fresh: misc & FORK_EXEC != 0 })
+        let (pid, parent, tid, parent_tid) = (fields.u32()?, fields.u32()?, fields.u32()?, fields.u32()?);
+        Some(Self { pid, parent, tid, parent_tid, time: fields.u64()?, fresh: misc & FORK_EXEC != 0 })
     }
 }
 
@@ -239,6 +256,8 @@ const IDENTIFIER: u64 = 1 << 16;
 /// All of them; each field has eight bytes.
 const FIELDS: [u64; 6] = [TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER];
 
+const CLOCK_MONOTONIC: u32 = 1;
+
 pub(super) const MOST_ATTRS: usize = 4096;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -246,6 +265,8 @@ pub(super) struct Attr {
     sample_type: u64,
     /// Whether all records end with identifying fields, not only samples.
     sample_id_all: bool,
+    /// Clock of its times; `None` for the kernel's own.
+    clock: Option<u32>,
     pub ids: Vec<u64>,
 }
 
@@ -266,7 +287,9 @@ impl Attr {
         let sample_type = fields.u64()?;
         let _read_format = fields.u64()?;
         let flags = fields.u64()?;
-        Some(Self { sample_type, sample_id_all: flags >> 18 & 1 == 1, ids: Vec::new() })
+        let clock = bytes.get(92..96).and_then(|bytes| Fields::new(bytes).u32());
+        let clock = clock.filter(|_| flags >> 25 & 1 == 1);
+        Some(Self { sample_type, sample_id_all: flags >> 18 & 1 == 1, clock, ids: Vec::new() })
     }
 
     /// Returns the length of the fields in bytes.
@@ -307,6 +330,11 @@ impl Attrs {
         self.all.push(attr);
         let differ = self.all.iter().any(|attr| attr.trailer() != self.all[0].trailer());
         self.by_identifier = differ && self.all.iter().all(|attr| attr.sample_type & IDENTIFIER != 0);
+    }
+
+    /// Returns whether all times are of `CLOCK_MONOTONIC`.
+    pub fn are_monotonic(&self) -> bool {
+        !self.all.is_empty() && self.all.iter().all(|attr| attr.clock == Some(CLOCK_MONOTONIC))
     }
 
     /// Splits a kernel record into its body and its identifying fields. Returns `None` if it is too short for

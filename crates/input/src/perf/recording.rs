@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use super::faults::Faults;
 use super::features::Features;
 use super::header::Header;
+use super::kernel::{Ksymbol, Poke, loaded_program};
+use super::map_names::Named;
 use super::record::{Attr, Attrs, Aux, Auxtrace, Comm, Fork, Mmap, SampleId, kind};
 use super::time::TimeConversion;
+use super::timeline::Code;
 use super::units::{self, Unit};
 use super::unpack::{is_packed, unpack};
 use super::walk::{Fields, Raw, Walk, header, parse};
@@ -37,6 +40,8 @@ pub(super) struct Recording<'a> {
     pub is_compressed: bool,
     /// Conversion from the trace's counter to the clock of all records.
     pub time: Option<TimeConversion>,
+    /// Whether the clock of all records is the monotonic one.
+    pub is_monotonic: bool,
     /// Number of records that the kernel had no room for.
     pub lost: u64,
     /// Unknown types of records: their number, and the position of the first.
@@ -81,6 +86,16 @@ pub(super) enum What {
         pid: u32,
         tid: u32,
     },
+    /// Code that a process made.
+    Code(Code),
+    /// Function of a process whose code is unknown.
+    Named(Named),
+    /// Function that came into the kernel, or went.
+    Ksymbol(Ksymbol),
+    /// ID of a BPF program that was loaded.
+    BpfLoaded(u32),
+    /// Change of the kernel's code.
+    Poke(Box<Poke>),
 }
 
 /// Reader of the records of a recording's files.
@@ -120,7 +135,8 @@ impl<'a, 'f> Reader<'a, 'f> {
 
     /// Returns the content of all records.
     pub fn finish(self) -> Recording<'a> {
-        let Self { mut recording, faults, .. } = self;
+        let Self { mut recording, faults, attrs, .. } = self;
+        recording.is_monotonic = attrs.are_monotonic();
         if recording.events.len() >= MOST_EVENTS {
             faults.warning(format!("more than {MOST_EVENTS} mappings and threads: the rest is not used"));
         }
@@ -240,6 +256,12 @@ impl<'a, 'f> Reader<'a, 'f> {
             kind::FORK => What::Fork(Fork::read(body, misc)?),
             kind::EXIT => What::Exit(Fork::read(body, misc)?),
             kind::ITRACE_START => What::Thread { pid: fields.u32()?, tid: fields.u32()? },
+            kind::KSYMBOL => What::Ksymbol(Ksymbol::read(body)?),
+            kind::BPF_EVENT => match loaded_program(body)? {
+                Some(program) => What::BpfLoaded(program),
+                None => return Some(()),
+            },
+            kind::TEXT_POKE => What::Poke(Poke::read(body)?.into()),
             kind::AUX => {
                 let aux = Aux::read(body)?;
                 self.recording.aux.push(AuxRecord { aux, id });

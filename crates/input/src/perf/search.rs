@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 use tracewright_image::{Bytes, Facts};
 
 use super::record::BuildId;
-use super::timeline::MappedFile;
-use super::unpack::{ENDINGS, unpacked_file};
+use super::timeline::{MappedFile, Origin};
+use crate::compressed::Compression;
+use crate::debug_file::{DebugFiles, perf_store};
+use crate::debuginfod::{Debuginfod, Kind};
 use crate::file::read_plain;
 use crate::program::{foreign, hex, map_file};
 
@@ -26,6 +28,8 @@ pub(super) struct Search<'a> {
     release: Option<&'a str>,
     /// Whether a RISC-V hart was traced rather than an Arm core, if known.
     is_riscv: Option<bool>,
+    /// Servers to ask in the end.
+    debuginfod: Option<&'a Debuginfod>,
 }
 
 /// Error for a binary that was not found.
@@ -65,20 +69,31 @@ impl fmt::Display for BinaryNotFound {
             why => format!("{} ({why})", path.display()),
         };
         let named: Vec<_> = tried.iter().take(MOST_NAMED).map(name).collect();
-        match tried.len() {
-            0 => f.write_str("nothing says where it is"),
-            len if len > MOST_NAMED => {
-                write!(f, "tried {} and {} more places", named.join(", "), len - MOST_NAMED)
+        let mut folders: Vec<String> = Vec::new();
+        for (path, _) in tried.iter().skip(MOST_NAMED) {
+            let folder = folder(path).display().to_string();
+            if !folders.contains(&folder) {
+                folders.push(folder);
             }
-            _ => write!(f, "tried {}", named.join(", ")),
+        }
+        match (named.is_empty(), folders.is_empty()) {
+            (true, _) => f.write_str("nothing says where it is"),
+            (_, true) => write!(f, "tried {}", named.join(", ")),
+            _ => write!(f, "tried {}, and looked in {}", named.join(", "), folders.join(", ")),
         }
     }
+}
+
+/// Returns the folder that was searched for this path: of paths by build ID, the one with all of them.
+fn folder(path: &Path) -> &Path {
+    let by_id = path.ancestors().find(|folder| folder.ends_with(".build-id"));
+    by_id.or(path.parent()).filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(path)
 }
 
 impl std::error::Error for BinaryNotFound {}
 
 /// Finds the file of a binary called `path`, with this build ID if it has one. Searches the folders `symfs`,
-/// the original path, perf's own store, and the folder of the file `beside`.
+/// the original path, perf's own store, and the folder of the file `beside`, and asks the servers of `debuginfod`.
 ///
 /// # Errors
 /// Lists the files that were tried.
@@ -87,10 +102,11 @@ pub fn find_binary(
     build_id: &[u8],
     symfs: &[PathBuf],
     beside: &Path,
+    debuginfod: Option<&Debuginfod>,
 ) -> Result<Found, BinaryNotFound> {
-    let search = Search { is_riscv: None, ..Search::new(symfs, beside, None) };
+    let search = Search { is_riscv: None, debuginfod, ..Search::new(symfs, beside, None) };
     let build_id = BuildId::new(build_id, None);
-    let file = MappedFile { path: path.to_owned(), build_id };
+    let file = MappedFile { path: path.to_owned(), build_id, origin: Origin::File };
     if path.starts_with("[kernel.") { search.kernel(&file) } else { search.file(&file) }
 }
 
@@ -108,8 +124,27 @@ impl<'a> Search<'a> {
         }
         let parent = recording.parent().filter(|parent| !parent.as_os_str().is_empty());
         let beside = parent.unwrap_or(Path::new(".")).to_owned();
-        let cache = std::env::var_os("HOME").map(|home| Path::new(&home).join(".debug"));
-        Self { symfs, listed, beside, cache, release, is_riscv: Some(false) }
+        Self { symfs, listed, beside, cache: perf_store(), release, is_riscv: Some(false), debuginfod: None }
+    }
+
+    /// Asks these servers in the end.
+    pub fn asking(self, debuginfod: Option<&'a Debuginfod>) -> Self {
+        Self { debuginfod, ..self }
+    }
+
+    /// Returns where a file with this path may be, its own place last, without its contents as proof.
+    pub fn by_path(&self, path: &str) -> Vec<PathBuf> {
+        let mut places = self.beside_or_named(path);
+        places.push(path.into());
+        places
+    }
+
+    /// Returns where a file with this path may be in folders of the user, and beside the recording.
+    pub fn beside_or_named(&self, path: &str) -> Vec<PathBuf> {
+        let relative = Path::new(path.trim_start_matches('/'));
+        let Some(name) = relative.file_name() else { return Vec::new() };
+        let named = self.symfs.iter().flat_map(|dir| [dir.join(relative), dir.join(name)]);
+        named.chain([self.beside.join(name)]).collect()
     }
 
     /// Finds a mapped file.
@@ -130,33 +165,9 @@ impl<'a> Search<'a> {
             places.push((path.into(), Trust::Same));
         }
         places.extend(name.map(|name| (self.beside.join(name), Trust::Proved)));
-        let found = self.first(file, with_other_names(path, places))?;
-        Ok(Found { debug: self.debug(relative, &found), ..found })
-    }
-
-    /// Returns the debug file of a stripped file: a file with the same build ID and without code.
-    fn debug(&self, relative: &Path, found: &Found) -> Option<Bytes> {
-        let facts = Facts::of(found.bytes.as_slice()).filter(|facts| facts.is_stripped)?;
-        let id = facts.build_id?;
-        let hex = hex(id);
-        let (first, rest) = hex.split_at_checked(2)?;
-        let mut places = Vec::new();
-        for dir in self.symfs.iter().map(PathBuf::as_path).chain([Path::new("/")]) {
-            let debug = dir.join("usr/lib/debug");
-            for dir in [dir, &debug] {
-                places.push(dir.join(".build-id").join(first).join(format!("{rest}.debug")));
-            }
-            places.push(PathBuf::from(format!("{}.debug", debug.join(relative).display())));
-        }
-        places
-            .extend(self.cache.iter().map(|dir| dir.join(".build-id").join(first).join(rest).join("debug")));
-        places.push(PathBuf::from(format!("{}.debug", found.path.display())));
-        places.into_iter().filter(|path| path.is_file()).find_map(|path| {
-            let bytes = map_file(&path).ok()?;
-            let has_more = Facts::of(bytes.as_slice())
-                .is_some_and(|facts| !facts.is_stripped && facts.build_id == Some(id));
-            has_more.then_some(bytes)
-        })
+        let found = self.first(file, with_other_names(path, places), &[Kind::Executable])?;
+        let debug_files = DebugFiles { symfs: self.symfs, debuginfod: self.debuginfod };
+        Ok(Found { debug: debug_files.find(&found.path, relative, &found.bytes), ..found })
     }
 
     /// Finds the kernel.
@@ -177,7 +188,8 @@ impl<'a> Search<'a> {
         }
         self.by_build_id(file, "vmlinux", &mut places);
         places.push((self.beside.join("vmlinux"), Trust::Proved));
-        self.first(file, places)
+        // Servers have the kernel with its code as the debug file.
+        self.first(file, places, &[Kind::Executable, Kind::DebugInfo])
     }
 
     /// Adds the paths where a file with this build ID would be. `stored` is its name in perf's own store.
@@ -194,7 +206,13 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn first(&self, file: &MappedFile, places: Vec<(PathBuf, Trust)>) -> Result<Found, BinaryNotFound> {
+    /// Returns the first file that is the right one, and asks servers for these kinds of files in the end.
+    fn first(
+        &self,
+        file: &MappedFile,
+        places: Vec<(PathBuf, Trust)>,
+        kinds: &[Kind],
+    ) -> Result<Found, BinaryNotFound> {
         let mut missing = BinaryNotFound::default();
         for (path, trust) in places {
             match check(&path, file, trust, self.is_riscv) {
@@ -206,13 +224,26 @@ impl<'a> Search<'a> {
                 }
             }
         }
+        let servers = self.debuginfod.zip(file.build_id.as_ref());
+        for (kind, (debuginfod, id)) in kinds.iter().filter_map(|kind| Some((kind, servers?))) {
+            let place = PathBuf::from(format!("debuginfod ({})", kind.name()));
+            let fetched = debuginfod.fetch(&id.0, *kind).map_err(|error| (place, error.to_string()));
+            let checked = fetched.and_then(|path| match check(&path, file, Trust::Proved, self.is_riscv) {
+                Ok(bytes) => Ok(Found { path, bytes, debug: None }),
+                Err(why) => Err((path, why)),
+            });
+            match checked {
+                Ok(found) => return Ok(found),
+                Err(tried) => missing.tried.push(tried),
+            }
+        }
         Err(missing)
     }
 }
 
 /// Adds other names of the same kernel module to the places: compressed or not, with or without the path.
 fn with_other_names(path: &str, places: Vec<(PathBuf, Trust)>) -> Vec<(PathBuf, Trust)> {
-    let plain = ENDINGS.iter().find_map(|ending| path.strip_suffix(ending)).unwrap_or(path);
+    let plain = Compression::ENDINGS.iter().find_map(|ending| path.strip_suffix(ending)).unwrap_or(path);
     // A file that perf did not find has the module's name in brackets.
     let bracketed = plain.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
     // The code that the kernel maps into each process is not a module.
@@ -232,7 +263,8 @@ fn with_other_names(path: &str, places: Vec<(PathBuf, Trust)>) -> Vec<(PathBuf, 
         };
         all.push((place, trust));
         let Some(stem) = stem else { continue };
-        let others = std::iter::once(stem.clone()).chain(ENDINGS.map(|ending| format!("{stem}{ending}")));
+        let others =
+            std::iter::once(stem.clone()).chain(Compression::ENDINGS.map(|ending| format!("{stem}{ending}")));
         all.extend(others.map(|other| (other.into(), trust)));
     }
     all
@@ -258,7 +290,7 @@ fn check(path: &Path, file: &MappedFile, trust: Trust, is_riscv: Option<bool>) -
     if !metadata.is_file() {
         return Err("not a file".into());
     }
-    let bytes = unpacked_file(map_file(path).map_err(|problem| problem.message)?)?;
+    let bytes = map_file(path).map_err(|problem| problem.message)?;
     if let Some(machine) = is_riscv.and_then(|is_riscv| foreign(bytes.as_slice(), is_riscv)) {
         return Err(format!("a program for {machine}"));
     }

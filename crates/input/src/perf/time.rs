@@ -35,6 +35,15 @@ impl TimeConversion {
         self.zero.wrapping_add(since as u64)
     }
 
+    /// Returns the number of ticks in a duration, rounded up.
+    #[must_use]
+    pub fn ticks(&self, nanoseconds: u64) -> u64 {
+        let ticks = (u128::from(nanoseconds) << self.shift).checked_div(self.mult.into()).unwrap_or(0);
+        let ticks = u64::try_from(ticks).unwrap_or(u64::MAX);
+        let is_short = (u128::from(ticks) * u128::from(self.mult)) >> self.shift < nanoseconds.into();
+        ticks.saturating_add(u64::from(is_short))
+    }
+
     /// Returns the frequency of the counter in hertz; 0 if unknown.
     #[must_use]
     pub fn hertz(&self) -> u64 {
@@ -68,6 +77,7 @@ mod tests {
             [1000, 1040, 1_000_001_000]
         );
         assert_eq!(conversion.hertz(), 25_000_000);
+        assert_eq!([0, 1, 40, 41].map(|nanoseconds| conversion.ticks(nanoseconds)), [0, 1, 1, 2]);
         for ticks in [0, 1, 12_345, u64::from(u32::MAX), 1 << 50] {
             let conversion =
                 TimeConversion::read(&body(&[21, 0x0355_5555, u64::MAX - 5, 0, 0], false)).unwrap();

@@ -4,7 +4,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::bpf::BpfFunction;
 use super::faults::Faults;
+use super::kernel::KernelCode;
+use super::made::MadeFile;
+use super::map_names::Named;
 use super::record::{BuildId, Comm, Fork, Mmap};
 use super::recording::{Event, What};
 
@@ -25,6 +29,14 @@ pub(crate) struct Timeline {
     pub threads: Vec<(u32, u64, u32)>,
     /// Mappings of the kernel: itself and its modules, in file order.
     pub kernel: Vec<(Range<u64>, Mapped)>,
+    /// Index of the process whose memories are the kernel's code that was made or changed at run time. The first
+    /// memory is empty: it stands for the kernel's own code.
+    pub run_time_kernel: Option<u32>,
+    /// Code that processes made at run time.
+    pub made: Vec<MadeFile>,
+    /// Functions that came into the kernel at run time, and bytes that replaced others.
+    pub kernel_functions: Option<MadeFile>,
+    pub kernel_patches: Vec<u8>,
 }
 
 /// Mapped file, as the recording describes it.
@@ -32,6 +44,37 @@ pub(crate) struct Timeline {
 pub(crate) struct MappedFile {
     pub path: String,
     pub build_id: Option<BuildId>,
+    pub origin: Origin,
+}
+
+/// Origin of mapped code.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) enum Origin {
+    /// File that was mapped.
+    #[default]
+    File,
+    /// Code that a process made, by its index.
+    Made(u32),
+    /// Functions that came into the kernel.
+    KernelFunctions,
+    /// Bytes that replaced others in the kernel.
+    KernelPatches,
+    /// Function of the kernel whose code was not recorded; the path is its name.
+    NoCode,
+    /// Function of a process, likewise.
+    Named,
+}
+
+/// Code that a process made at run time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Code {
+    pub pid: u32,
+    pub start: u64,
+    pub end: u64,
+    /// Offset in the file with the code.
+    pub offset: u64,
+    /// Index of that file.
+    pub made: u32,
 }
 
 /// Executable mappings by start address. They do not overlap.
@@ -55,13 +98,15 @@ pub(crate) struct Memory {
     /// was written at one time may belong to both.
     pub before: u32,
     /// Number of processes that share it.
-    users: u32,
+    pub(super) users: u32,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct ProcessLine {
     pub pid: u32,
     pub command: String,
+    /// Last known names of its threads by thread ID; empty if unknown.
+    pub threads: BTreeMap<u32, String>,
     /// Numbers of its memories with their start times; at least one.
     pub memories: Vec<(u64, u32)>,
 }
@@ -71,11 +116,13 @@ pub(crate) struct ProcessLine {
 pub(super) fn timeline(
     events: Vec<Event>,
     build_ids: &HashMap<String, BuildId>,
+    (made, bpf): (Vec<MadeFile>, Vec<BpfFunction>),
     observed: &[u64],
     faults: &mut Faults,
 ) -> Timeline {
     let mut maker = Maker {
-        timeline: Timeline::default(),
+        timeline: Timeline { made, ..Timeline::default() },
+        kernel: KernelCode::new(bpf),
         build_ids,
         observed,
         files: HashMap::new(),
@@ -84,6 +131,7 @@ pub(super) fn timeline(
         threads: HashMap::new(),
         room: MOST_MAPPINGS,
     };
+    maker.before_events(&events);
     for Event { time, what } in events {
         match what {
             What::Mmap(mmap) => maker.mmap(time, mmap),
@@ -93,16 +141,28 @@ pub(super) fn timeline(
             What::Thread { pid, tid } => {
                 maker.thread(time, pid, tid);
             }
+            What::Code(code) => maker.code(time, code),
+            What::Named(named) => maker.named(time, named),
+            What::Ksymbol(ksymbol) => maker.ksymbol(time, ksymbol),
+            What::BpfLoaded(program) => maker.bpf_loaded(time, program),
+            What::Poke(poke) => maker.poke(time, &poke),
         }
     }
     if maker.room == 0 {
         faults.warning("more mappings than can be kept: code of some processes is missing");
     }
-    maker.timeline
+    if maker.kernel.is_short {
+        faults.warning(
+            "more kernel code was made or changed at run time than can be kept: some of it is missing",
+        );
+    }
+    let (functions, patches) = maker.kernel.finish();
+    Timeline { kernel_functions: Some(functions), kernel_patches: patches, ..maker.timeline }
 }
 
-struct Maker<'a> {
-    timeline: Timeline,
+pub(super) struct Maker<'a> {
+    pub(super) timeline: Timeline,
+    pub(super) kernel: KernelCode,
     build_ids: &'a HashMap<String, BuildId>,
     observed: &'a [u64],
     files: HashMap<MappedFile, u32>,
@@ -117,6 +177,33 @@ struct Maker<'a> {
 }
 
 impl Maker<'_> {
+    /// Takes what the events tell of the time before them.
+    fn before_events(&mut self, events: &[Event]) {
+        let pokes = events.iter().filter_map(|event| match &event.what {
+            What::Poke(poke) => Some(&**poke),
+            _ => None,
+        });
+        let told: HashSet<u64> = events.iter().filter_map(told_kernel_code).collect();
+        self.before_changes(pokes, |bpf| {
+            told.contains(&bpf.address) || told.contains(&u64::from(bpf.program))
+        });
+    }
+
+    fn named(&mut self, time: u64, Named { pid, start, end, name }: Named) {
+        let file = self.file(MappedFile { path: name, build_id: None, origin: Origin::Named });
+        let process = self.alive(time, pid, pid);
+        self.map(time, process, start, Mapped { end, offset: 0, file });
+    }
+
+    fn code(&mut self, time: u64, Code { pid, start, end, offset, made }: Code) {
+        let path = self.timeline.made[made as usize].name.clone();
+        let file = self.file(MappedFile { path, build_id: None, origin: Origin::Made(made) });
+        if start < end {
+            let process = self.alive(time, pid, pid);
+            self.map(time, process, start, Mapped { end, offset, file });
+        }
+    }
+
     fn mmap(&mut self, time: u64, mmap: Mmap) {
         let Mmap { pid, tid, start, len, offset, path, build_id, executable, kernel } = mmap;
         let end = start.saturating_add(len);
@@ -127,7 +214,7 @@ impl Maker<'_> {
         let name =
             path.split_once(']').filter(|_| kernel).map_or(path.clone(), |(name, _)| format!("{name}]"));
         let build_id = build_id.or_else(|| self.build_ids.get(&name).cloned());
-        let file = self.file(MappedFile { path, build_id });
+        let file = self.file(MappedFile { path, build_id, origin: Origin::File });
         let mapped = Mapped { end, offset, file };
         if kernel {
             self.timeline.kernel.push((start..end, mapped));
@@ -139,24 +226,40 @@ impl Maker<'_> {
 
     fn comm(&mut self, time: u64, comm: Comm) {
         let process = self.alive(time, comm.pid, comm.tid);
-        if comm.pid == comm.tid {
-            self.timeline.processes[process as usize].command = comm.name;
-        }
+        self.name(process, comm.pid, comm.tid, comm.name);
         if comm.exec {
             let before = self.number(process);
             self.give(time, process, Memory { before, ..Memory::default() });
         }
     }
 
-    fn fork(&mut self, time: u64, Fork { pid, parent, tid, fresh, .. }: Fork) {
+    fn fork(&mut self, time: u64, Fork { pid, parent, tid, parent_tid, fresh, .. }: Fork) {
+        // A new thread has the name of the thread that made it.
+        let maker = self.threads.get(&parent_tid).filter(|_| !fresh);
+        let maker =
+            maker.and_then(|&process| self.timeline.processes[process as usize].threads.get(&parent_tid));
+        let name = maker.cloned().unwrap_or_default();
         if pid == parent {
-            self.thread(time, pid, tid);
+            let process = self.thread(time, pid, tid);
+            self.name(process, pid, tid, name);
             return;
         }
         let parent = self.running.get(&parent).copied().filter(|_| !fresh);
         let inherited = parent.map_or(0, |parent| self.number(parent));
         let process = self.start(time, pid, inherited);
         self.is_of(time, tid, process);
+        self.name(process, pid, tid, name);
+    }
+
+    fn name(&mut self, process: u32, pid: u32, tid: u32, name: String) {
+        let process = &mut self.timeline.processes[process as usize];
+        if name.is_empty() {
+            return;
+        }
+        if pid == tid {
+            process.command.clone_from(&name);
+        }
+        process.threads.insert(tid, name);
     }
 
     fn exit(&mut self, Fork { pid, tid, .. }: Fork) {
@@ -166,7 +269,7 @@ impl Maker<'_> {
         }
     }
 
-    fn file(&mut self, file: MappedFile) -> u32 {
+    pub(super) fn file(&mut self, file: MappedFile) -> u32 {
         *self.files.entry(file).or_insert_with_key(|file| {
             self.timeline.files.push(file.clone());
             self.timeline.files.len() as u32 - 1
@@ -194,6 +297,7 @@ impl Maker<'_> {
     fn is_of(&mut self, time: u64, tid: u32, process: u32) {
         if self.threads.insert(tid, process) != Some(process) {
             self.timeline.threads.push((tid, time, process));
+            self.timeline.processes[process as usize].threads.entry(tid).or_default();
         }
     }
 
@@ -221,7 +325,7 @@ impl Maker<'_> {
     }
 
     /// Gives a process another memory. Returns its number, if one was left.
-    fn give(&mut self, time: u64, process: u32, memory: Memory) -> Option<u32> {
+    pub(super) fn give(&mut self, time: u64, process: u32, memory: Memory) -> Option<u32> {
         if self.timeline.memories.len() >= MOST_MEMORIES {
             self.room = 0;
             return None;
@@ -235,7 +339,7 @@ impl Maker<'_> {
         Some(number)
     }
 
-    fn map(&mut self, time: u64, process: u32, start: u64, mapped: Mapped) {
+    pub(super) fn map(&mut self, time: u64, process: u32, start: u64, mapped: Mapped) {
         let observed = self.observed;
         let since = self.timeline.processes[process as usize].memories.last().map_or(0, |&(since, _)| since);
         let mut number = self.number(process);
@@ -261,6 +365,15 @@ impl Maker<'_> {
         if let Some(memory) = self.memory(number) {
             insert(Arc::make_mut(&mut memory.mappings), start, mapped);
         }
+    }
+}
+
+/// Returns the address of a kernel function, or the ID of a BPF program, that an event tells of.
+fn told_kernel_code(event: &Event) -> Option<u64> {
+    match &event.what {
+        What::Ksymbol(ksymbol) => Some(ksymbol.address),
+        What::BpfLoaded(program) => Some((*program).into()),
+        _ => None,
     }
 }
 
@@ -325,7 +438,7 @@ mod tests {
     }
 
     fn fork(pid: u32, parent: u32) -> What {
-        What::Fork(Fork { pid, parent, tid: pid, time: 0, fresh: false })
+        What::Fork(Fork { pid, parent, tid: pid, parent_tid: parent, time: 0, fresh: false })
     }
 
     fn exec(pid: u32) -> What {
@@ -349,7 +462,7 @@ mod tests {
 
     fn make(events: Vec<(u64, What)>, observed: &[u64]) -> Timeline {
         let events = events.into_iter().map(|(time, what)| Event { time, what }).collect();
-        timeline(events, &HashMap::new(), observed, &mut Faults::default())
+        timeline(events, &HashMap::new(), Default::default(), observed, &mut Faults::default())
     }
 
     #[test]
@@ -385,7 +498,7 @@ mod tests {
             (0, mmap(1, 0x1000, "old")),
             (10, exec(1)),
             (20, mmap(1, 0x1000, "new")),
-            (30, What::Exit(Fork { pid: 1, parent: 0, tid: 1, time: 30, fresh: false })),
+            (30, What::Exit(Fork { pid: 1, parent: 0, tid: 1, parent_tid: 1, time: 30, fresh: false })),
             (40, fork(1, 7)),
         ];
         let seen = make(events, &[]);
@@ -393,7 +506,7 @@ mod tests {
         assert_eq!(seen.memories[1].before, 1, "trace that was written later may be of the old one");
         assert_eq!(at(&seen, 1, 45), "nothing", "another process with the same number");
         assert_eq!(seen.processes[0].command, "program1");
-        let exit = || What::Exit(Fork { pid: 1, parent: 0, tid: 1, time: 5, fresh: false });
+        let exit = || What::Exit(Fork { pid: 1, parent: 0, tid: 1, parent_tid: 1, time: 5, fresh: false });
         let late = What::Thread { pid: 1, tid: 1 };
         let seen = make(vec![(0, mmap(1, 0x1000, "a")), (5, exit()), (6, late)], &[]);
         assert_eq!(at(&seen, 1, 9), "a", "what is told late is of the old one");
@@ -403,7 +516,7 @@ mod tests {
 
     #[test]
     fn threads_share_the_memory_of_their_process() {
-        let thread = What::Fork(Fork { pid: 1, parent: 1, tid: 9, time: 0, fresh: false });
+        let thread = What::Fork(Fork { pid: 1, parent: 1, tid: 9, parent_tid: 1, time: 0, fresh: false });
         let seen = make(vec![(0, mmap(1, 0x1000, "a")), (5, thread), (10, mmap(1, 0x1000, "b"))], &[7]);
         assert_eq!([7, 15].map(|time| at(&seen, 9, time)), ["a", "b"]);
     }
@@ -436,7 +549,7 @@ mod tests {
         }
         let mut faults = Faults::default();
         let events = events.into_iter().map(|(time, what)| Event { time, what }).collect();
-        let seen = timeline(events, &HashMap::new(), &[], &mut faults);
+        let seen = timeline(events, &HashMap::new(), Default::default(), &[], &mut faults);
         let kept: usize = seen.memories.iter().map(|memory| memory.mappings.len()).sum();
         assert!(kept <= MOST_MAPPINGS + 3000, "{kept}");
         assert_eq!(faults.problems("x".as_ref()).count(), 1);

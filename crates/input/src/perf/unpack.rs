@@ -1,17 +1,12 @@
-//! Decompression of zstd data, and of files.
+//! Decompression of zstd data in recordings.
 
 use std::fmt;
 use std::io::{self, Read};
 
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
-use tracewright_image::{Bytes, is_xz, unpacked_xz};
 
-/// Endings of compressed files.
-pub(super) const ENDINGS: [&str; 3] = [".xz", ".zst", ".gz"];
-/// Most bytes of an unpacked file.
-const MOST_FILE: usize = 256 << 20;
-/// Largest window of a decompressor. No recorder asks for more (zstd's level 22).
-const MOST_WINDOW: u64 = 128 << 20;
+use crate::compressed::{MOST_WINDOW, ZSTD_HEADER, zstd_window};
+
 /// End of a frame: an empty last block, and room for a checksum, which is ignored.
 const END: &[u8] = &[1, 0, 0, 0, 0, 0, 0];
 const MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
@@ -105,47 +100,15 @@ pub fn unpacked_zstd(bytes: &[u8]) -> Result<Vec<u8>, ZstdError> {
     unpack_to(bytes, 200, usize::MAX)
 }
 
-/// Unpacks a compressed kernel module, as distributions store it; returns other bytes as they are.
-pub(super) fn unpacked_file(bytes: Bytes) -> Result<Bytes, String> {
-    let packed = bytes.as_slice();
-    if is_xz(packed) {
-        return Ok(unpacked_xz(packed, MOST_FILE).map_err(|error| error.to_string())?.into());
-    }
-    if is_packed(packed) {
-        let all = unpack_to(packed, u64::MAX, MOST_FILE).map_err(|error| error.to_string())?;
-        let is_whole = all.len() <= MOST_FILE;
-        return if is_whole { Ok(all.into()) } else { Err(format!("more than {MOST_FILE} bytes")) };
-    }
-    if packed.starts_with(&[0x1f, 0x8b]) {
-        return Err("compressed with gzip, which is not read here: gunzip it".into());
-    }
-    Ok(bytes)
-}
-
 /// Checks that the frame that begins here can be unpacked with bounded memory.
-fn check_window(mut source: Chain<'_>) -> Result<(), ZstdError> {
-    let mut header = [0; 6];
-    // The decompressor reports a truncated header.
-    let _ = source.read_exact(&mut header);
-    let [.., descriptor, window] = header;
-    let is_single = descriptor >> 5 & 1 == 1;
-    let size = if is_single {
-        // The unpacked size replaces the window size, little-endian, after a dictionary's ID.
-        let bytes = [1, 2, 4, 8][usize::from(descriptor >> 6)];
-        let mut size = [0; 8];
-        let mut rest = [&[window], &[0; 11][..]].concat();
-        let _ = source.read(&mut rest[1..]);
-        let id = [0, 1, 2, 4][usize::from(descriptor & 3)];
-        size[..bytes].copy_from_slice(&rest[id..id + bytes]);
-        u64::from_le_bytes(size)
-    } else {
-        let base = 1_u64 << (10 + (window >> 3));
-        base + base / 8 * u64::from(window & 7)
-    };
-    if size > MOST_WINDOW {
-        return Err(ZstdError::Window(size));
+fn check_window(source: Chain<'_>) -> Result<(), ZstdError> {
+    let mut header = Vec::new();
+    // Reading slices does not fail; the decompressor reports a truncated header.
+    let _ = source.take(ZSTD_HEADER as u64).read_to_end(&mut header);
+    match zstd_window(&header) {
+        size if size > MOST_WINDOW => Err(ZstdError::Window(size)),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Slices read one after another.

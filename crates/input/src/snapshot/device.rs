@@ -88,7 +88,7 @@ fn registers(sections: &[Section], class: &DeviceClass, log: &mut Log<'_>) -> Ve
 
 /// Reads the dump of one section. Returns `None`, and reports a problem, if it cannot be used.
 fn dump(dir: &Path, section: &Section, log: &mut Log<'_>) -> Option<Dump> {
-    let log = &mut log.memory();
+    let log = &mut log.missing_code();
     let fields = Fields::of(section, log);
     let file = fields.require("file", "memory.bin", "the dump is skipped", log);
     let address = fields.require("address", "0x80000000", "the dump is skipped", log);

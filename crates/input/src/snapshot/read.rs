@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{Buffer, Device, Snapshot, device, overlap, trace};
-use crate::file::read_plain;
+use crate::file::{existing, read_plain, size};
 use crate::folder::mappings;
 use crate::ini::{self, Entry, Fields, Section};
 use crate::problem::{Log, Problem, quote};
@@ -44,8 +44,11 @@ pub(super) fn open(dir: &Path) -> Result<Snapshot, Problem> {
 
 /// Returns the size of a plain file. Anything else (a folder, a pipe that would block) is an error.
 pub(super) fn file_size(path: &Path) -> io::Result<u64> {
-    let metadata = fs::metadata(path)?;
-    if metadata.is_file() { Ok(metadata.len()) } else { Err(io::Error::other("not a plain file")) }
+    if fs::metadata(existing(path))?.is_file() {
+        size(path)
+    } else {
+        Err(io::Error::other("not a plain file"))
+    }
 }
 
 fn read_ini(path: &Path) -> io::Result<Vec<u8>> {

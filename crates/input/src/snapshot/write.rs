@@ -5,10 +5,10 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::{Buffer, Device, DeviceClass, Dump, MemorySpace, Register, Snapshot, SourceRef};
-use crate::folder::{CAPTURE_FILE, checksums, mappings};
+use crate::folder::{checksums, mappings};
 use crate::ini;
 use crate::mapping::Process;
-use crate::output::{OutputFolder, cannot_write};
+use crate::output::{OutputFolder, Replace, cannot_write};
 use crate::packing::Packing;
 use crate::problem::{Problem, quote};
 
@@ -31,19 +31,18 @@ pub struct SnapshotWriter {
 }
 
 impl SnapshotWriter {
-    /// Starts a snapshot in the folder `dir`, which is created if necessary. Files of an earlier snapshot are
-    /// replaced.
+    /// Starts a snapshot in the folder `dir`. An earlier capture there is replaced when this one is complete.
     ///
     /// # Errors
-    /// Fails if the folder cannot be created or [claimed](OutputFolder::claim), or if an earlier capture's
-    /// description in it cannot be removed.
+    /// Fails if the folder cannot be created or [claimed](OutputFolder::claim).
     pub fn create(dir: &Path) -> Result<Self, Problem> {
-        let folder = OutputFolder::claim(dir)?;
+        Self::within(OutputFolder::claim(dir, Replace::SameKind)?)
+    }
+
+    /// Starts a snapshot in a claimed folder.
+    pub fn within(folder: OutputFolder) -> Result<Self, Problem> {
         // Comes first, because it marks the folder as an unfinished recording of ours.
         checksums::write_unfinished(&folder)?;
-        folder.remove("snapshot.ini")?;
-        // It would be read instead.
-        folder.remove(CAPTURE_FILE)?;
         let dir = folder.path();
         Ok(Self {
             snapshot: Snapshot {
@@ -140,7 +139,7 @@ impl SnapshotWriter {
         let number = self.snapshot.buffers.len();
         let file = format!("buffer_{number}.bin");
         let path = self.snapshot.dir.join(&file);
-        let file = self.folder.create(&file)?;
+        let file = self.folder.trace(&file)?;
         self.snapshot.buffers.push(Buffer { name, path: path.clone(), size: 0, format, sources: Vec::new() });
         Ok((number, path, file))
     }
@@ -191,7 +190,7 @@ impl SnapshotWriter {
             None if read != self.snapshot => {
                 Err(Problem::file_error(dir, "what was written reads back as something else"))
             }
-            None => Ok(read),
+            None => Snapshot::open(&self.folder.finish()?),
         }
     }
 

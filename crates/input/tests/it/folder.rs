@@ -8,7 +8,9 @@ use crate::support::{CAPTURE, Folder, listed};
 use tracewright_core::{Isa, MemorySpace};
 use tracewright_etrace::stream::{Config, Encapsulation};
 use tracewright_etrace::{Options, Params, SupportLayout, data};
-use tracewright_input::{Capture, CaptureWriter, EtraceSource, ImageFile, Packing, Protocol, RawSource};
+use tracewright_input::{
+    Capture, CaptureWriter, EtraceSource, ImageFile, OutputFolder, Packing, Protocol, RawSource, Replace,
+};
 use tracewright_testkit::{Rng, captures_for};
 
 fn folder(text: &str) -> Folder {
@@ -311,7 +313,8 @@ fn config(rng: &mut Rng, encapsulation: Encapsulation) -> Config {
 fn an_image_of_its_own_folder_stays() {
     let folder = folder("");
     let rom = folder.path().join("rom.bin");
-    let mut writer = CaptureWriter::create(folder.path()).unwrap();
+    let claimed = OutputFolder::claim(folder.path(), Replace::Anything).unwrap();
+    let mut writer = CaptureWriter::within(claimed).unwrap();
     writer.image(&rom, Some(0)).unwrap();
     writer.finish().unwrap();
     assert_eq!(fs::read(&rom).unwrap(), [0x13, 0, 0, 0]);
@@ -326,25 +329,26 @@ fn what_cannot_be_written_is_named() {
     let error = CaptureWriter::create(&file.join("below")).unwrap_err();
     assert!(error.message.starts_with("cannot write here: "), "{error}");
     fs::remove_file(&file).unwrap();
-    let mut writer = CaptureWriter::create(folder.path()).unwrap();
+    let mut writer = CaptureWriter::create(&folder.path().join("run")).unwrap();
+    let run = folder.path().join("run.part");
     let error = writer.image(Path::new("no/such.elf"), None).unwrap_err();
     assert_eq!(error.file, Path::new("no/such.elf"));
-    fs::remove_file(folder.path().join("capture.toml")).unwrap();
+    fs::remove_file(run.join("capture.toml")).unwrap();
     // Folders in the way of files.
     for name in ["trace.bin", "rom.bin", "app.elf", "capture.toml"] {
-        fs::create_dir(folder.path().join(name)).unwrap();
+        fs::create_dir(run.join(name)).unwrap();
     }
     let error = writer.buffer("trace", &[]).unwrap_err();
-    assert_eq!(error.file, folder.path().join("trace.bin"));
+    assert_eq!(error.file, run.join("trace.bin"));
     let error = writer.dump("rom", &[]).unwrap_err();
-    assert_eq!(error.file, folder.path().join("rom.bin"));
+    assert_eq!(error.file, run.join("rom.bin"));
     let elf = folder.path().join("elsewhere");
     fs::create_dir(&elf).unwrap();
     fs::write(elf.join("app.elf"), "").unwrap();
     let error = writer.image(&elf.join("app.elf"), None).unwrap_err();
-    assert_eq!(error.file, folder.path().join("app.elf"));
+    assert_eq!(error.file, run.join("app.elf"));
     let error = writer.finish().unwrap_err();
-    assert_eq!(error.file, folder.path().join("capture.toml"));
+    assert_eq!(error.file, run.join("capture.toml"));
 }
 
 /// Reports a program that was rebuilt or is for another machine.
@@ -354,7 +358,8 @@ fn programs_are_those_that_ran() {
     let elf = captures.join("riscv/elf/median.riscv");
     let arm = captures.join("process/elf/branches");
     let folder = folder(CAPTURE).with("arm.elf", fs::read(arm).unwrap());
-    let mut writer = CaptureWriter::create(folder.path()).unwrap();
+    let claimed = OutputFolder::claim(folder.path(), Replace::Anything).unwrap();
+    let mut writer = CaptureWriter::within(claimed).unwrap();
     writer.image(&elf, None).unwrap();
     writer.image(&folder.path().join("arm.elf"), None).unwrap();
     writer.source(

@@ -4,6 +4,7 @@
 mod elf;
 
 mod captures;
+mod debuginfod;
 mod folder;
 mod mappings;
 mod opening;
@@ -12,6 +13,7 @@ mod perf;
 mod perf_live;
 mod perf_made;
 mod perf_programs;
+mod perf_run_time;
 mod problems;
 mod reading;
 mod support;

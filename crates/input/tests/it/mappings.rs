@@ -103,7 +103,7 @@ fn what_is_wrong_is_told() {
         "format = 1\nx = 1\n[[process]]\ny = 1",
         &[
             "mappings.toml:2: warning: the file has no key \"x\": passed over; there are format, [[process]]",
-            "mappings.toml:4: warning: [[process]] has no key \"y\": passed over; there are pid, command, [[process.mapping]]",
+            "mappings.toml:4: warning: [[process]] has no key \"y\": passed over; there are pid, command, [[process.thread]], [[process.mapping]]",
         ],
     );
     check(

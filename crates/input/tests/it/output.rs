@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::symlink;
+use std::path::Path;
 use std::process::Command;
 
 use tracewright_core::Isa;
@@ -10,7 +11,8 @@ use tracewright_etrace::stream::{Config, Encapsulation};
 use tracewright_etrace::{Options, Params, data};
 use tracewright_input::Packing;
 use tracewright_input::{
-    Capture, CaptureWriter, EtraceSource, ImageFile, MemorySpace, OutputFolder, SnapshotWriter, map_file,
+    Capture, CaptureWriter, EtraceSource, ImageFile, MemorySpace, OutputFolder, Problem, Replace,
+    SnapshotWriter, map_file,
 };
 
 use crate::elf;
@@ -104,38 +106,116 @@ fn checksums_that_make_no_sense_are_told() {
     assert!(error.message.starts_with("the recording was cut off before"), "{error}");
 }
 
+fn claim(dir: &Path) -> Result<OutputFolder, Problem> {
+    OutputFolder::claim(dir, Replace::SameKind)
+}
+
 #[test]
 fn folders_are_claimed_once_and_files_are_replaced() {
     let folder = Folder::new();
-    let (run, theirs) = (folder.path().join("run"), folder.path().join("theirs"));
+    let [run, part, theirs] = ["run", "run.part", "theirs"].map(|name| folder.path().join(name));
     fs::write(&theirs, "theirs").unwrap();
-    let claimed = OutputFolder::claim(&run).unwrap();
-    let error = OutputFolder::claim(&run).unwrap_err();
+    let claimed = claim(&run).unwrap();
+    let error = claim(&run).unwrap_err();
     assert!(error.message.starts_with("another recording is writing"), "{error}");
     for name in ["a", "b", "c.part"] {
-        symlink(&theirs, run.join(name)).unwrap();
+        symlink(&theirs, part.join(name)).unwrap();
     }
     claimed.create("a").unwrap();
     claimed.replace("b", b"ours").unwrap();
     claimed.replace("c", b"ours").unwrap();
     assert_eq!(fs::read(&theirs).unwrap(), b"theirs");
+    assert!(!part.join("b.part").exists() && !part.join("c.part").exists());
+    assert!(!run.exists());
+    assert_eq!(claimed.finish().unwrap(), run);
     assert_eq!(fs::read(run.join("b")).unwrap(), b"ours");
-    assert!(!run.join("b.part").exists() && !run.join("c.part").exists());
-    drop(claimed);
-    let error = OutputFolder::claim(&run).unwrap_err();
+    assert!(!part.exists());
+    let error = claim(&run).unwrap_err();
     assert!(error.message.starts_with("the folder is not empty and holds no capture"), "{error}");
-    fs::write(run.join("capture.toml"), "").unwrap();
-    OutputFolder::claim(&run).unwrap();
-    // A link is not a capture.
+    // A description that a person wrote is no mark of ours, and neither is a link.
+    fs::write(run.join("capture.toml"), "format = 1\n").unwrap();
+    assert!(claim(&run).is_err());
     fs::remove_file(run.join("capture.toml")).unwrap();
     symlink(&theirs, run.join("capture.toml")).unwrap();
-    assert!(OutputFolder::claim(&run).is_err());
+    assert!(claim(&run).is_err());
     let link = folder.path().join("link");
     symlink(&run, &link).unwrap();
     for link in [link.clone(), link.join(""), link.join(".")] {
-        let error = OutputFolder::claim(&link).unwrap_err();
+        let error = claim(&link).unwrap_err();
         assert!(error.message.starts_with("is a symbolic link"), "{error}");
     }
+    let error = claim(&folder.path().join("no/such")).unwrap_err();
+    assert!(error.message.starts_with("cannot write here: No such file"), "{error}");
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    let names = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = names.collect();
+    names.sort();
+    names
+}
+
+/// An earlier capture is there until the new one is complete, and then nothing of it is left. What is not of a capture is never removed.
+#[test]
+fn a_capture_replaces_an_earlier_one_as_a_whole() {
+    let folder = Folder::new();
+    let run = folder.path().join("run");
+    let make = |buffer: &str, bytes: &[u8], is_finished: bool| {
+        let mut writer = CaptureWriter::create(&run)?;
+        writer.buffer(buffer, &[])?.1.write_all(bytes).unwrap();
+        assert!(names(folder.path()).contains(&"run.part".into()));
+        if is_finished { writer.abandon() } else { Ok(()) }
+    };
+    make("first", b"1", true).unwrap();
+    let first = ["capture.toml", "first.bin"];
+    assert_eq!(names(&run), first);
+    // Without any trace, nothing is replaced.
+    make("second", b"", false).unwrap();
+    assert_eq!((names(&run), names(folder.path())), (first.map(String::from).to_vec(), vec!["run".into()]));
+    // What was recorded is kept.
+    make("second", b"2", false).unwrap();
+    assert_eq!(names(&run), ["capture.toml", "second.bin"]);
+    fs::write(run.join("notes.txt"), "theirs").unwrap();
+    let error = make("third", b"3", true).unwrap_err();
+    assert!(error.message.starts_with("the folder holds \"notes.txt\" besides a capture"), "{error}");
+    let claimed = OutputFolder::claim(&run, Replace::Anything).unwrap();
+    CaptureWriter::within(claimed).unwrap().abandon().unwrap();
+    assert_eq!(names(&run), ["capture.toml", "notes.txt"]);
+    assert_eq!(names(folder.path()), ["run"]);
+}
+
+/// A recording that was killed is found beside its name, and gives way to the next. Something else of that name does not.
+#[test]
+fn what_a_killed_recording_left_is_replaced() {
+    let folder = Folder::new();
+    let (run, part) = (folder.path().join("run"), folder.path().join("run.part"));
+    fs::create_dir(&part).unwrap();
+    fs::write(part.join("capture.toml"), "format = 1\nfinished = false\n").unwrap();
+    fs::write(part.join("trace.bin"), "1").unwrap();
+    CaptureWriter::create(&run).unwrap().abandon().unwrap();
+    assert_eq!((names(&run), part.exists()), (vec!["capture.toml".into()], false));
+    fs::create_dir(&part).unwrap();
+    fs::write(part.join("notes.txt"), "theirs").unwrap();
+    let error = claim(&run).unwrap_err();
+    assert!(error.message.contains("run.part is in the way"), "{error}");
+}
+
+/// Folders of processes take their place together with the first.
+#[test]
+fn folders_inside_a_folder_come_with_it() {
+    let folder = Folder::new();
+    let run = folder.path().join("run");
+    let first = claim(&run).unwrap();
+    let second = first.inside("pid7").unwrap();
+    CaptureWriter::within(first).unwrap().abandon().unwrap();
+    assert!(!run.exists());
+    CaptureWriter::within(second).unwrap().abandon().unwrap();
+    assert_eq!(
+        (names(&run), names(&run.join("pid7"))),
+        (vec!["capture.toml".into(), "pid7".into()], vec!["capture.toml".into()])
+    );
+    CaptureWriter::create(&run).unwrap().abandon().unwrap();
+    assert_eq!(names(&run), ["capture.toml"]);
 }
 
 /// Does not wait for the lock of a folder at a pipe. Snapshots without checksums come from other tools.
@@ -145,9 +225,10 @@ fn what_is_not_ours_is_left_alone() {
     let pipe = folder.path().join("pipe");
     let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
     assert!(made.success());
-    let error = OutputFolder::claim(&pipe).unwrap_err();
+    let error = claim(&pipe).unwrap_err();
     assert_eq!(error.message, "is not a folder");
-    OutputFolder::claim(folder.path()).unwrap();
+    fs::remove_file(&pipe).unwrap();
+    claim(folder.path()).unwrap();
     let folder = snapshot().without("checksums.toml");
     let error = SnapshotWriter::create(folder.path()).unwrap_err();
     assert!(error.message.starts_with("the folder is not empty and holds no capture"), "{error}");

@@ -28,7 +28,7 @@ fn trace(capture: &Capture, buffer: &str) -> Vec<Vec<u8>> {
     let pieces = buffer.pieces.iter().flatten().map(|piece| match piece.packed {
         None => file[piece.offset as usize..][..piece.len as usize].to_vec(),
         Some(packed) => {
-            let bytes = perf::unpacked(&buffer.path, packed).unwrap();
+            let bytes = perf::unpacked(&buffer.path, None, packed).unwrap();
             bytes[packed.skip as usize..].iter().copied().take(piece.len as usize).collect()
         }
     });

@@ -7,7 +7,9 @@ use std::process::Command;
 use crate::support::{Folder, listed};
 use tracewright_input::Packing;
 use tracewright_input::snapshot::{DeviceClass, SourceRef};
-use tracewright_input::{Mapping, MemorySpace, Process, Snapshot, SnapshotWriter};
+use tracewright_input::{
+    Mapping, MemorySpace, OutputFolder, Process, ProcessThread, Replace, Snapshot, SnapshotWriter,
+};
 use tracewright_testkit::Rng;
 
 /// Input of the writer, and what a reader must then find.
@@ -182,10 +184,16 @@ fn memory_is_shared_and_trace_streamed() {
         build_id: build_id.map(Into::into),
     };
     let mappings = vec![mapping(Some("/a \"b\"\\é"), Some("12ab")), mapping(None, None)];
-    let process = Process { pid: 7, command: "a\nb".into(), mappings };
+    let thread = |tid, name: &str| ProcessThread { tid, name: name.into() };
+    let threads = vec![thread(7, ""), thread(8, "wor\"ker")];
+    let process = Process { pid: 7, command: "a\nb".into(), threads, mappings };
     writer.process(process.clone());
     let written = writer.finish().unwrap();
-    assert_eq!((written.buffers[0].size, written.buffers[0].path.as_path()), (32, path.as_path()));
+    assert_eq!(
+        (written.buffers[0].size, written.buffers[0].path.as_path()),
+        (32, folder.path().join("buffer_0.bin").as_path())
+    );
+    assert!(!path.exists(), "it was written beside its place");
     let read = folder.check(&[]);
     assert_eq!(read.processes, [process]);
     let dumps = |core: usize| {
@@ -225,7 +233,8 @@ fn memory_that_is_not_there_is_refused() {
 #[test]
 fn an_old_snapshot_is_replaced() {
     let folder = Folder::snapshot().with("checksums.toml", "format = 1\n");
-    let writer = SnapshotWriter::create(folder.path()).unwrap();
+    let claimed = OutputFolder::claim(folder.path(), Replace::Anything).unwrap();
+    let writer = SnapshotWriter::within(claimed).unwrap();
     assert!(Snapshot::open(folder.path()).is_err(), "half written, yet it opens");
     drop(writer);
 }
@@ -242,7 +251,7 @@ fn check_error(
     writer.buffer("ETB_0", Packing::CoreSight, &[0; 16][..]).unwrap();
     writer.connect(1, 0, Some(0)).unwrap();
     let result = wrong(&mut writer).and_then(|()| writer.finish().map(drop));
-    let found = listed(&[result.unwrap_err()], folder.path());
+    let found = listed(&[result.unwrap_err()], &folder.path().with_extension("part"));
     assert_eq!(found, [expected]);
 }
 

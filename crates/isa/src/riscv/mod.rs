@@ -25,4 +25,4 @@ pub use class::{AccessKind, IType, sequentially_inferable};
 pub use decode::{decode, len};
 pub use op::{Instruction, Op, Xlen};
 pub use privilege::privilege_name;
-pub use text::Text;
+pub use text::{Register, Text};

@@ -232,6 +232,25 @@ fn fence_set(f: &mut fmt::Formatter<'_>, set: u8) -> fmt::Result {
     letters.into_iter().filter(|(bit, _)| set & bit != 0).try_for_each(|(_, letter)| f.write_char(letter))
 }
 
+/// A register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Register {
+    /// Integer register, by its number.
+    X(u8),
+    /// Floating-point register, by its number.
+    F(u8),
+}
+
+/// Writes the name in the calling convention, such as `a0`.
+impl fmt::Display for Register {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::X(number) => INTEGER[usize::from(*number) % 32],
+            Self::F(number) => FLOAT[usize::from(*number) % 32],
+        })
+    }
+}
+
 /// Names of integer registers in the calling convention.
 #[rustfmt::skip]
 const INTEGER: [&str; 32] = [

@@ -3,11 +3,15 @@
 //! [`Tracker`] takes elements in order and reports to a [`Watch`] which functions are entered and left. [`Tree`] is a
 //! `Watch` that sums up instructions and cycles by call path.
 
+mod rows;
 mod stack;
 mod tracker;
 mod tree;
 
+use std::collections::HashMap;
+
 use crate::functions::Functions;
+use crate::inlined::InlinedCopy;
 
 /// A call tree with the names of its functions and threads.
 #[derive(Clone, Debug, Default)]
@@ -37,6 +41,17 @@ impl CallTree {
         self.tree.merge(tree, &functions, &threads);
     }
 
+    /// Returns the totals of all calls, keyed by caller and callee. `copies` tells calls of inlined functions.
+    pub fn edges(&self, copies: &[InlinedCopy]) -> HashMap<(u32, u32), Edge> {
+        let mut edges = self.tree.edges();
+        for copy in copies {
+            if let Some(edge) = edges.get_mut(&(copy.caller, copy.callee)) {
+                edge.calls += copy.calls;
+            }
+        }
+        edges
+    }
+
     /// Returns the names of the functions from the outermost to `node`, preceded by the thread if there are several threads.
     pub fn stack(&self, node: u32) -> Vec<&str> {
         let mut names = Vec::new();
@@ -49,6 +64,7 @@ impl CallTree {
     }
 }
 
-pub use stack::{DEEPEST, How, Watch};
+pub use rows::{TreeRow, TreeRowKind};
+pub use stack::{DEEPEST, How, StackedCall, Watch};
 pub use tracker::{Losses, Thread, Tracker};
 pub use tree::{CallSums, Calls, Edge, Node, Tree};

@@ -34,6 +34,17 @@ impl How {
     }
 }
 
+/// A function on a call stack.
+#[derive(Clone, Copy, Debug)]
+pub struct StackedCall {
+    /// Number of the function.
+    pub function: u32,
+    /// How it was entered.
+    pub how: How,
+    /// Address that it returns to, if known.
+    pub back: Option<u64>,
+}
+
 /// A function that runs, or waits for one that it called.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
@@ -73,6 +84,12 @@ impl Stack {
     /// Iterates over the functions, the outermost first.
     pub fn functions(&self) -> impl Iterator<Item = u32> {
         self.frames.iter().map(|frame| frame.function)
+    }
+
+    /// Iterates over the frames, the innermost first.
+    pub fn frames(&self) -> impl Iterator<Item = StackedCall> {
+        let frames = self.frames.iter().rev();
+        frames.map(|frame| StackedCall { function: frame.function, how: frame.how, back: frame.back })
     }
 
     pub fn len(&self) -> usize {

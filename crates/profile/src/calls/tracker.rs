@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use tracewright_core::{Block, Element, Ended, Flow, MemorySpace, Role};
 
-use super::stack::{Stack, To, Watch};
+use super::stack::{Stack, StackedCall, To, Watch};
 use crate::clock::is_break;
 use crate::functions::Within;
 
@@ -199,11 +199,7 @@ impl Tracker {
         if number == self.current {
             return;
         }
-        // If the context comes late, part of what the thread did was not seen.
-        let goes_on = self.calling.after == After::Next;
-        if !goes_on {
-            self.calling.after = After::Lost;
-        }
+        let goes_on = self.pause();
         let mut next = self.others.remove(&number).unwrap_or_default();
         self.kept = self.kept + self.calling.stack.len() - next.stack.len();
         if !goes_on {
@@ -216,6 +212,16 @@ impl Tracker {
             self.forget(watch);
         }
         watch.thread(number);
+    }
+
+    /// Notes that another thread runs. Returns whether the current thread will go on where it stopped.
+    pub fn pause(&mut self) -> bool {
+        // If the context comes late, part of what the thread did was not seen.
+        let goes_on = self.calling.after == After::Next;
+        if !goes_on {
+            self.calling.after = After::Lost;
+        }
+        goes_on
     }
 
     /// Empties the stacks of the threads that do not run.
@@ -236,6 +242,11 @@ impl Tracker {
     /// Iterates over the call stack of the current thread, the outermost function first.
     pub fn stack(&self) -> impl Iterator<Item = u32> {
         self.calling.stack.functions()
+    }
+
+    /// Iterates over the call stack of the current thread, the innermost function first.
+    pub fn frames(&self) -> impl Iterator<Item = StackedCall> {
+        self.calling.stack.frames()
     }
 
     /// Returns how often the call stack became uncertain.

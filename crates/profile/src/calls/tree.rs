@@ -28,8 +28,10 @@ pub struct Node {
     pub parent: Option<u32>,
     /// Number of the function, or of the thread.
     pub function: u32,
-    /// Number of calls from the parent.
+    /// Number of calls from the parent. Calls of inlined functions are not in it.
     pub calls: u64,
+    /// Set if the function is only inlined into the parent, and never called.
+    pub is_inlined: bool,
     /// CallSums of the function itself, without its callees.
     pub own: CallSums,
 }
@@ -44,6 +46,8 @@ pub struct Tree {
     thread: u32,
     /// Current node path of the running thread.
     stack: Vec<u32>,
+    /// Node of the inlined function that the last block ended in, if it did: what is entered next is called from there.
+    site: Option<u32>,
     /// Number of times that a node was not created because of [`MOST_NODES`].
     folded: u64,
     /// Set while calls are not counted because they are outside the requested time.
@@ -68,6 +72,8 @@ pub struct Edge {
     pub calls: u64,
     /// CallSums of the calls. Recursion is counted once.
     pub inclusive: CallSums,
+    /// Set if the callee is only inlined into the caller, and never called.
+    pub is_inlined: bool,
 }
 
 /// Maximum number of nodes. Beyond it, sums are attributed to the caller.
@@ -77,6 +83,7 @@ impl Watch for Tree {
     fn thread(&mut self, number: u32) {
         self.stacks.insert(self.thread, std::mem::take(&mut self.stack));
         self.stack = self.stacks.remove(&number).unwrap_or_default();
+        self.site = None;
         self.thread = number;
         if self.stack.is_empty() {
             let root = self.child(None, number);
@@ -85,15 +92,17 @@ impl Watch for Tree {
     }
 
     fn enter(&mut self, function: u32, how: How) {
-        let parent = self.current();
+        let parent = self.site.take().unwrap_or_else(|| self.current());
         let node = self.child(Some(parent), function);
         if let Some(node) = self.nodes.get_mut(node as usize).filter(|_| node != parent) {
             node.calls += u64::from(how.is_call() && !self.is_quiet);
+            node.is_inlined = false;
         }
         self.stack.push(node);
     }
 
     fn leave(&mut self) {
+        self.site = None;
         // The thread's node stays.
         if self.stack.len() > 1 {
             self.stack.pop();
@@ -105,6 +114,25 @@ impl Tree {
     /// Returns the node of the function that runs now.
     pub fn current(&self) -> u32 {
         self.stack.last().copied().unwrap_or(0)
+    }
+
+    /// Returns the node of functions that are inlined into the function that runs now, the outermost first.
+    #[inline]
+    pub fn inlined(&mut self, functions: &[u32]) -> u32 {
+        let mut node = self.current();
+        for &function in functions {
+            let before = self.nodes.len();
+            node = self.child(Some(node), function);
+            if self.nodes.len() > before {
+                self.nodes[node as usize].is_inlined = true;
+            }
+        }
+        node
+    }
+
+    /// Says that what is entered next is called from this node: the function that runs now, or one inlined into it.
+    pub fn call_from(&mut self, node: u32) {
+        self.site = Some(node);
     }
 
     /// Sets whether calls are counted from now on. Initially they are.
@@ -129,7 +157,7 @@ impl Tree {
             return parent.unwrap_or(0);
         }
         let node = self.nodes.len() as u32;
-        self.nodes.push(Node { parent, function, calls: 0, own: CallSums::default() });
+        self.nodes.push(Node { parent, function, calls: 0, is_inlined: false, own: CallSums::default() });
         self.children.insert((parent, function), node);
         node
     }
@@ -153,11 +181,15 @@ impl Tree {
                 None => (None, threads),
             };
             let function = numbers.get(node.function as usize).copied().unwrap_or(node.function);
+            let before = self.nodes.len();
             let to = self.child(parent, function);
             here.push(to);
             self.add(to, node.own);
+            let is_new = self.nodes.len() > before;
+            let of = &mut self.nodes[to as usize];
+            of.is_inlined = node.is_inlined && (is_new || of.is_inlined);
             if Some(to) != parent {
-                self.nodes[to as usize].calls += node.calls;
+                of.calls += node.calls;
             }
         }
         self.folded += other.folded;
@@ -228,7 +260,9 @@ impl Tree {
             if parent.parent.is_none() {
                 continue;
             }
-            let edge = all.entry((parent.function, node.function)).or_default();
+            let new = Edge { is_inlined: true, ..Edge::default() };
+            let edge = all.entry((parent.function, node.function)).or_insert(new);
+            edge.is_inlined &= node.is_inlined;
             edge.calls += node.calls;
             if !recursive[at] {
                 edge.inclusive += inclusive[at];
@@ -254,5 +288,70 @@ impl Tree {
     fn up(&self, node: u32) -> impl Iterator<Item = u32> {
         let known = Some(node).filter(|&node| (node as usize) < self.nodes.len());
         std::iter::successors(known, |&at| self.nodes[at as usize].parent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn instructions(instructions: u64) -> CallSums {
+        CallSums { instructions, cycles: 0 }
+    }
+
+    /// Function 1 runs, 2 is inlined into it, and 3 into 2, which calls 4.
+    fn tree() -> Tree {
+        let mut tree = Tree::default();
+        tree.thread(0);
+        tree.enter(1, How::Found);
+        tree.add(tree.current(), instructions(5));
+        let inner = tree.inlined(&[2, 3]);
+        tree.add(inner, instructions(7));
+        tree.call_from(inner);
+        tree.enter(4, How::Call);
+        tree.add(tree.current(), instructions(11));
+        tree.leave();
+        tree.add(tree.current(), instructions(13));
+        // Nothing is inlined where this call is.
+        tree.enter(4, How::Call);
+        tree.leave();
+        tree
+    }
+
+    #[test]
+    fn inlined_functions_are_callers() {
+        let tree = tree();
+        let functions = tree.functions();
+        assert_eq!(functions[&1].own, instructions(18));
+        assert_eq!(functions[&1].inclusive, instructions(36));
+        assert_eq!((functions[&2].own, functions[&2].inclusive), (instructions(0), instructions(18)));
+        assert_eq!((functions[&4].calls, functions[&3].calls), (2, 0));
+        let edges = tree.edges();
+        assert_eq!(edges[&(3, 4)], Edge { calls: 1, inclusive: instructions(11), is_inlined: false });
+        assert_eq!(edges[&(1, 2)], Edge { calls: 0, inclusive: instructions(18), is_inlined: true });
+        assert_eq!(edges[&(1, 4)].calls, 1);
+    }
+
+    #[test]
+    fn a_function_that_is_also_called_is_not_only_inlined() {
+        let (mut tree, mut called) = (tree(), Tree::default());
+        called.thread(0);
+        called.enter(1, How::Found);
+        called.enter(2, How::Call);
+        let is_inlined = |tree: &Tree, function| {
+            tree.nodes()
+                .iter()
+                .filter(|node| node.parent.is_some() && node.function == function)
+                .any(|node| node.is_inlined)
+        };
+        assert!(is_inlined(&tree, 2) && !is_inlined(&called, 2));
+        let numbers = [0, 1, 2, 3, 4];
+        let mut other = called.clone();
+        other.merge(&tree, &numbers, &[0]);
+        tree.merge(&called, &numbers, &[0]);
+        for tree in [tree, other] {
+            assert!(!is_inlined(&tree, 2) && is_inlined(&tree, 3));
+            assert_eq!(tree.edges()[&(1, 2)].calls, 1);
+        }
     }
 }

@@ -12,7 +12,7 @@ use super::calls::{Calls, Loops};
 use super::ran::Ran;
 use super::{Branch, Coverage, File, Function, Part, Wanted};
 use crate::counts::{Place, Profile};
-use crate::program::Program;
+use crate::program::{self, Program};
 use crate::walk::instructions;
 
 /// A source line: file number and line number.
@@ -177,7 +177,7 @@ impl<'w> Build<'w> {
 
     /// Counts the calls of functions inlined at an instruction that ran `count` times.
     fn inlined(&mut self, place: Place, frames: &[Frame<'_>], count: u64) {
-        for frame in frames {
+        for (frame, _) in program::inlined(frames) {
             let (Some(copy), Some(name), Some(source)) = (frame.copy, frame.function, frame.line) else {
                 continue;
             };

@@ -18,6 +18,7 @@ use tracewright_image::Frame;
 use crate::counts::{Place, Profile};
 use crate::places::PlaceFilter;
 use crate::program::Program;
+pub(crate) use calls::{Calls as InlinedCalls, Loops};
 pub use ran::Ran;
 
 /// A number of covered items out of all.

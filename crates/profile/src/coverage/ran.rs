@@ -68,6 +68,13 @@ impl Ran {
         self.counts.get(&address).copied().unwrap_or(0)
     }
 
+    /// Returns each instruction that ran and how often, in address order.
+    pub fn instructions(&self) -> Vec<(u64, u64)> {
+        let mut all: Vec<_> = self.counts.iter().map(|(&address, &count)| (address, count)).collect();
+        all.sort_unstable();
+        all
+    }
+
     /// Returns the outcomes of the branch at an address.
     pub fn branch(&self, address: u64) -> Runs {
         self.runs.get(&address).copied().unwrap_or_default()

@@ -3,18 +3,23 @@
 //! Instructions are written by source line. The cycles of a function are written at its first line, since they are not
 //! known by line. The inclusive cost of calls is known for each pair of functions. If a function calls another from
 //! several lines, the cost is divided by the number of calls.
+//!
+//! KCachegrind knows no inlined functions. Here they are functions that are called from the line where they are inlined,
+//! with as many calls as [`InlinedCopy`] tells. Without them
+//! ([`Program::show_inlined`](crate::Program::show_inlined)), their lines are lines of the function around them, after
+//! `fi=` if they are in another file.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
+use tracewright_core::Role;
 use tracewright_core::text::Printable;
-use tracewright_core::{Ended, Role};
-use tracewright_flow::Instructions;
 
 use crate::calls::{CallSums, CallTree, Edge};
 use crate::costs::Portions;
 use crate::counts::{Place, Profile};
 use crate::functions::Functions;
+use crate::inlined::InlinedCopy;
 use crate::program::Program;
 
 /// Instructions of a function by file (`None` for the file of its start) and line.
@@ -24,10 +29,11 @@ type Lines = BTreeMap<(Option<String>, u32), u64>;
 pub fn write(calls: &CallTree, profile: &Profile, program: &Program) -> String {
     let mut functions = calls.functions.clone();
     let lines = lines(&mut functions, profile, program);
-    let sites = sites(&mut functions, profile, program);
+    let copies = functions.inlined_copies(profile, program);
+    let sites = sites(&mut functions, profile, program, &copies);
     let sums = calls.tree.functions();
     let mut edges: BTreeMap<u32, BTreeMap<u32, Edge>> = BTreeMap::new();
-    for ((caller, callee), edge) in calls.tree.edges() {
+    for ((caller, callee), edge) in calls.edges(&copies) {
         edges.entry(caller).or_default().insert(callee, edge);
     }
     let row = |sums: &CallSums| match calls.has_cycles {
@@ -93,31 +99,37 @@ fn object(file: Option<u32>, program: &Program) -> Printable<'_> {
 }
 
 /// Returns the source file and line of a function's start.
-fn start_of<'p>(functions: &Functions, number: u32, program: &'p Program) -> (Printable<'p>, u32) {
+fn start_of<'p>(functions: &'p Functions, number: u32, program: &'p Program) -> (Printable<'p>, u32) {
     let source = program.source_of(&functions.list()[number as usize]);
     source.map_or((Printable("???"), 0), |source| (Printable(source.file), source.line))
 }
 
-/// Returns instructions by function and line. A block counts for the function that it begins in.
+/// Returns instructions by function and line. A block counts for the function that it begins in, and for those inlined
+/// there.
 fn lines(functions: &mut Functions, profile: &Profile, program: &Program) -> HashMap<u32, Lines> {
     let mut all: HashMap<u32, Lines> = HashMap::new();
+    let mut files: HashMap<u32, String> = HashMap::new();
     for (code, runs) in &profile.blocks {
         let function = functions.at(program, code.start);
-        let main = start_of(functions, function, program).0;
-        let of = all.entry(function).or_default();
-        let block = code.block(Ended::Cut);
-        let mut told = 0;
-        for at in Instructions::new(program.image(), program.space(code.start.binary), &block) {
-            let place = Place { binary: code.start.binary, address: at.address };
-            let source = program.source(place);
-            let file = source.map(|source| source.file).filter(|file| *file != main.0);
-            *of.entry((file.map(str::to_owned), source.map_or(0, |source| source.line))).or_default() +=
-                runs.all();
-            told += 1;
-        }
-        let untold = u64::from(code.count).saturating_sub(told) * runs.all();
-        if untold > 0 {
-            *of.entry((None, 0)).or_default() += untold;
+        let divided = functions.divide_code(program, code);
+        let mut instructions = program.instructions(code);
+        for (range, chain) in functions.parts(divided, code.count) {
+            let function = *chain.last().unwrap_or(&function);
+            let main = files.entry(function);
+            let main = main.or_insert_with(|| start_of(functions, function, program).0.0.to_owned());
+            let of = all.entry(function).or_default();
+            let mut told = 0;
+            for at in instructions.by_ref().take(range.len()) {
+                let source = program.source(Place { address: at.address, ..code.start });
+                let file = source.map(|source| source.file).filter(|file| file != main);
+                let line = source.map_or(0, |source| source.line);
+                *of.entry((file.map(str::to_owned), line)).or_default() += runs.all();
+                told += 1;
+            }
+            let untold = (range.len() as u64 - told) * runs.all();
+            if untold > 0 {
+                *of.entry((None, 0)).or_default() += untold;
+            }
         }
     }
     all
@@ -128,6 +140,7 @@ fn sites(
     functions: &mut Functions,
     profile: &Profile,
     program: &Program,
+    copies: &[InlinedCopy],
 ) -> HashMap<(u32, u32), BTreeMap<u32, u64>> {
     let roles: HashMap<Place, Role> =
         profile.blocks.keys().map(|code| (code.last(), code.class.role)).collect();
@@ -138,13 +151,18 @@ fn sites(
         if !is_call && role != Some(&Role::Jump) {
             continue;
         }
-        let pair = (functions.at(program, from), functions.at(program, to));
+        let (caller, callee) = (functions.at(program, from), functions.at(program, to));
         // Branches inside a function are not calls of it.
-        if !is_call && pair.0 == pair.1 {
+        if !is_call && caller == callee {
             continue;
         }
+        let caller = functions.innermost(program, from).unwrap_or(caller);
         let line = program.source(from).map_or(0, |source| source.line);
-        *all.entry(pair).or_default().entry(line).or_default() += count;
+        *all.entry((caller, callee)).or_default().entry(line).or_default() += count;
+    }
+    for copy in copies {
+        let line = copy.line.as_ref().map_or(0, |(_, line)| *line);
+        *all.entry((copy.caller, copy.callee)).or_default().entry(line).or_default() += copy.calls.max(1);
     }
     all
 }

@@ -33,7 +33,23 @@ impl std::error::Error for DrawError {}
 /// # Errors
 /// Returns an error if nothing ran.
 pub fn write(calls: &CallTree, weight: Weight, title: &str) -> Result<Vec<u8>, DrawError> {
-    let folded = folded::write(calls, weight);
+    draw(&folded::write(calls, weight), weight, title)
+}
+
+/// Draws how the second of two runs differs from the first: widths are the weights of the second, red is more than in the first, blue
+/// is less. Stacks that are only in the first have no width.
+///
+/// # Errors
+/// Returns an error if nothing ran in the second.
+pub fn difference(runs: [&CallTree; 2], weight: Weight, title: &str) -> Result<Vec<u8>, DrawError> {
+    let folded = folded::difference(runs, weight);
+    if folded.lines().all(|line| line.ends_with(" 0")) {
+        return Err(DrawError::Empty);
+    }
+    draw(&folded, weight, title)
+}
+
+fn draw(folded: &str, weight: Weight, title: &str) -> Result<Vec<u8>, DrawError> {
     let mut options = Options::default();
     title.clone_into(&mut options.title);
     options.count_name = match weight {

@@ -26,6 +26,30 @@ impl Weight {
 
 /// Writes all stacks whose innermost function has a weight of its own.
 pub fn write(calls: &CallTree, weight: Weight) -> String {
+    let mut text = String::new();
+    for (stack, own) in stacks(calls, weight) {
+        let _ = writeln!(text, "{stack} {own}");
+    }
+    text
+}
+
+/// Writes the stacks of two runs with both weights, the first run's first: `main;sort 1234 987`. Stacks of one run only have 0 for
+/// the other.
+pub fn difference(runs: [&CallTree; 2], weight: Weight) -> String {
+    let mut both: BTreeMap<String, [u64; 2]> = BTreeMap::new();
+    for (at, calls) in runs.into_iter().enumerate() {
+        for (stack, own) in stacks(calls, weight) {
+            both.entry(stack).or_default()[at] = own;
+        }
+    }
+    let mut text = String::new();
+    for (stack, [before, after]) in both {
+        let _ = writeln!(text, "{stack} {before} {after}");
+    }
+    text
+}
+
+fn stacks(calls: &CallTree, weight: Weight) -> BTreeMap<String, u64> {
     let mut stacks: BTreeMap<String, u64> = BTreeMap::new();
     for (at, node) in (0..).zip(calls.tree.nodes()) {
         let own = weight.of(&node.own);
@@ -36,9 +60,5 @@ pub fn write(calls: &CallTree, weight: Weight) -> String {
             *stacks.entry(names.join(";")).or_default() += own;
         }
     }
-    let mut text = String::new();
-    for (stack, own) in stacks {
-        let _ = writeln!(text, "{stack} {own}");
-    }
-    text
+    stacks
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use tracewright_core::text::Printable;
 
-use super::samples::{Function, Location, Samples};
+use super::samples::{Body, Function, Location, Samples};
 
 /// Writes all functions by decreasing count.
 pub fn write(samples: &Samples) -> String {
@@ -22,11 +22,7 @@ pub fn write(samples: &Samples) -> String {
 /// Writes the body of a function at an indentation depth.
 fn body(text: &mut String, function: &Function, depth: usize) {
     for (location, body) in &function.body {
-        let _ = write!(text, "{:depth$}{}: {}", "", place(*location), body.count);
-        for (name, count) in &body.targets {
-            let _ = write!(text, " {}:{count}", printable(name));
-        }
-        text.push('\n');
+        let _ = writeln!(text, "{:depth$}{}: {}{}", "", place(*location), body.count, targets(body));
     }
     for (location, callees) in &function.inlined {
         for (name, callee) in callees {
@@ -36,9 +32,14 @@ fn body(text: &mut String, function: &Function, depth: usize) {
     }
 }
 
+/// Returns the functions called from a location, with their counts, each after a blank.
+pub(super) fn targets(body: &Body) -> String {
+    body.targets.iter().map(|(name, count)| format!(" {}:{count}", printable(name))).collect()
+}
+
 /// Returns a name that is safe in a line, since names come from untrusted files. A line that begins with `#` or `[` is
 /// no function, and a line that begins with a blank belongs to the function before.
-fn printable(name: &str) -> String {
+pub(super) fn printable(name: &str) -> String {
     let name = Printable(name).to_string();
     match name.as_bytes() {
         [first @ (b'#' | b'[' | b' '), ..] => format!("\\x{first:02x}{}", &name[1..]),
@@ -46,7 +47,7 @@ fn printable(name: &str) -> String {
     }
 }
 
-fn place(location: Location) -> String {
+pub(super) fn place(location: Location) -> String {
     match location {
         Location { offset, discriminator: 0 } => offset.to_string(),
         Location { offset, discriminator } => format!("{offset}.{discriminator}"),

@@ -4,6 +4,7 @@
 pub mod autofdo;
 pub mod bolt;
 pub mod callgrind;
+pub mod cobertura;
 pub mod fdata;
 pub mod flamegraph;
 pub mod folded;
@@ -11,6 +12,8 @@ pub mod gcov;
 pub mod lcov;
 pub mod llvm;
 pub mod llvm_binary;
+pub mod llvm_contexts;
+pub mod llvm_coverage;
 pub mod pprof;
 pub mod profgen;
 pub mod protobuf;

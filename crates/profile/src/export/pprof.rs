@@ -6,7 +6,7 @@ use tracewright_core::Crc32;
 use tracewright_core::text::Printable;
 
 use super::protobuf::Writer;
-use crate::calls::CallTree;
+use crate::calls::{CallTree, Tree};
 use crate::counts::Profile;
 use crate::program::Program;
 
@@ -34,15 +34,14 @@ pub fn write(calls: &CallTree, profile: &Profile, program: &Program) -> Vec<u8> 
         out.message(field::SAMPLE_TYPE, &of);
     }
     let (tree, functions) = (&calls.tree, calls.functions.list());
+    let mut locations = Locations::default();
     for (at, node) in (0..).zip(tree.nodes()) {
         let own = node.own;
         if own.instructions == 0 && own.cycles == 0 {
             continue;
         }
         let mut of = Writer::default();
-        // The innermost location comes first; 0 is not a valid number.
-        let locations = tree.path(at).into_iter().rev();
-        of.packed(1, locations.map(|node| u64::from(tree.nodes()[node as usize].function) + 1));
+        of.packed(1, locations.of_path(tree, at).into_iter());
         of.packed(2, [own.instructions, own.cycles].into_iter().take(kinds.len()));
         if calls.threads.len() > 1 {
             let mut label = Writer::default();
@@ -68,15 +67,6 @@ pub fn write(calls: &CallTree, profile: &Profile, program: &Program) -> Vec<u8> 
     for (number, function) in (1..).zip(functions) {
         let source = program.source_of(function);
         let line = source.map_or(0, |source| source.line.into());
-        let mut lines = Writer::default();
-        lines.number(1, number);
-        lines.number(2, line);
-        let mut of = Writer::default();
-        of.number(1, number);
-        of.number(2, function.file.and_then(|file| mappings.get(&file).copied()).unwrap_or(0));
-        of.number(3, function.start.unwrap_or(0));
-        of.message(4, &lines);
-        out.message(field::LOCATION, &of);
         let mut of = Writer::default();
         of.number(1, number);
         let name = strings.number(&function.name);
@@ -86,11 +76,59 @@ pub fn write(calls: &CallTree, profile: &Profile, program: &Program) -> Vec<u8> 
         of.number(5, line);
         out.message(field::FUNCTION, &of);
     }
+    for (number, stack) in (1..).zip(&locations.list) {
+        let mut of = Writer::default();
+        of.number(1, number);
+        let around = stack.last().and_then(|&around| functions.get(around as usize));
+        let mapping = around.and_then(|around| mappings.get(&around.file?).copied());
+        of.number(2, mapping.unwrap_or(0));
+        of.number(3, around.and_then(|around| around.start).unwrap_or(0));
+        for &function in stack {
+            let source = functions.get(function as usize).and_then(|function| program.source_of(function));
+            let mut line = Writer::default();
+            line.number(1, u64::from(function) + 1);
+            line.number(2, source.map_or(0, |source| source.line.into()));
+            of.message(4, &line);
+        }
+        out.message(field::LOCATION, &of);
+    }
     out.number(field::DEFAULT_SAMPLE_TYPE, strings.number("instructions"));
     for text in &strings.list {
         out.bytes(field::STRING, text.as_bytes());
     }
     gzip(out.as_bytes())
+}
+
+/// Locations: a function, after those that are inlined into it and run there, the innermost first.
+#[derive(Default)]
+struct Locations {
+    list: Vec<Vec<u32>>,
+    numbers: HashMap<Vec<u32>, u64>,
+}
+
+impl Locations {
+    /// Returns the locations of a call path, the innermost first. 0 is not a valid number.
+    fn of_path(&mut self, tree: &Tree, node: u32) -> Vec<u64> {
+        let mut path = Vec::new();
+        let mut stack = Vec::new();
+        for node in tree.path(node).into_iter().rev().map(|node| tree.nodes()[node as usize]) {
+            stack.push(node.function);
+            if !node.is_inlined {
+                path.push(self.number(std::mem::take(&mut stack)));
+            }
+        }
+        if !stack.is_empty() {
+            path.push(self.number(stack));
+        }
+        path
+    }
+
+    fn number(&mut self, stack: Vec<u32>) -> u64 {
+        *self.numbers.entry(stack).or_insert_with_key(|stack| {
+            self.list.push(stack.clone());
+            self.list.len() as u64
+        })
+    }
 }
 
 /// String table. Strings are printable because pprof writes them to terminals.

@@ -71,14 +71,16 @@ pub(super) fn code_segments(profile: &Profile, program: &Program, number: u32) -
 
 /// Returns all functions of which code ran, each as one block.
 pub(super) fn functions(profile: &Profile, program: &Program) -> HashSet<Code> {
-    let mut functions = HashSet::new();
-    for (code, _) in profile.blocks.iter().filter(|(_, runs)| runs.all() > 0) {
-        let Some(symbol) = program.symbol(code.start) else { continue };
-        let Ok(len) = u32::try_from(symbol.size) else { continue };
-        let start = Place { address: symbol.start, ..code.start };
-        functions.insert(Code { start, len, count: 0, isa: code.isa, last_len: 0, class: Class::NEXT });
-    }
-    functions
+    let ran = profile.blocks.iter().filter(|(_, runs)| runs.all() > 0);
+    ran.filter_map(|(code, _)| whole(program, code)).collect()
+}
+
+/// Returns the function of a block as one block.
+pub(super) fn whole(program: &Program, code: &Code) -> Option<Code> {
+    let symbol = program.symbol(code.start)?;
+    let len = u32::try_from(symbol.size).ok()?;
+    let start = Place { address: symbol.start, ..code.start };
+    Some(Code { start, len, count: 0, isa: code.isa, last_len: 0, class: Class::NEXT })
 }
 
 /// Returns the ELF binary that executed most instructions.

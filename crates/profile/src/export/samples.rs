@@ -86,7 +86,7 @@ fn clang_number(of: u32) -> u32 {
 }
 
 /// Path from a function to an inlined one: names and locations, the outermost first. The last location is the instruction's.
-type Path<'p> = Vec<(&'p str, Location)>;
+pub(super) type Path<'p> = Vec<(&'p str, Location)>;
 
 impl Samples {
     /// Computes the samples of a profile.
@@ -160,7 +160,7 @@ impl Samples {
 }
 
 /// Returns the path at a place and its duplication factor.
-fn path(program: &Program, place: Place, discriminators: Discriminators) -> (Path<'_>, u64) {
+pub(super) fn path(program: &Program, place: Place, discriminators: Discriminators) -> (Path<'_>, u64) {
     let frames = program.frames(place);
     let copies = frames.first().map_or(1, |frame| discriminators.copies(frame.discriminator));
     let mut path = Path::with_capacity(frames.len());

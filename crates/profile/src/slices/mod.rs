@@ -55,6 +55,8 @@ struct Time {
     waiting: u64,
     /// Changes since then, with the number of instructions before each.
     pending: Vec<(u64, Change)>,
+    /// Set if changes whose times do not become known have no slices. Otherwise they get the last known time.
+    is_strict: bool,
 }
 
 impl Watch for Vec<Change> {
@@ -80,7 +82,8 @@ impl<'c> Slicer<'c> {
     /// Creates a slicer that keeps only what ran at timestamps in `times`.
     pub fn at_times(clock: Option<Clock<'c>>, limits: Limits, times: Option<Range<u64>>) -> Self {
         let starts = clock.as_ref().is_none_or(|clock| clock.kind() == Kind::Counts);
-        let time = Time { last: starts.then_some(0), ..Time::default() };
+        let is_strict = clock.as_ref().is_some_and(|clock| clock.kind() == Kind::Timestamps);
+        let time = Time { last: starts.then_some(0), is_strict, ..Time::default() };
         let is_limited = limits.from > 0 || limits.to < u64::MAX;
         let is_shut = times.is_some();
         let window = Window { cycles: is_limited.then_some(limits.from..limits.to), times };
@@ -116,7 +119,16 @@ impl<'c> Slicer<'c> {
             time.resume(stamps.first(), tracks, out);
         }
         if let Element::Timestamp { .. } = element {
+            let was_shut = tracks.is_shut;
+            // A timestamp is the time of what ran before it, which is in the requested time if the timestamp before is.
+            if let (Told::Reached(cycle), Some(Kind::Timestamps)) = (told, kind) {
+                time.reached(cycle, tracks, out);
+                tracks.mark(cycle, out);
+            }
             time.shut(!gate.is_time(), tracks, out);
+            if was_shut && kind == Some(Kind::Timestamps) {
+                tracks.mark(time.now(), out);
+            }
         }
         for change in noted.drain(..) {
             time.note(change, tracks, out);
@@ -230,7 +242,8 @@ impl Time {
     }
 
     fn note(&mut self, change: Change, tracks: &mut Tracks, out: &mut impl Slices) {
-        if self.waiting == 0 {
+        let waits = self.is_strict && matches!(change, Change::Ran(_));
+        if self.waiting == 0 && !waits {
             return apply(change, self.now(), tracks, out);
         }
         if let (Change::Ran(more), Some((_, Change::Ran(count)))) = (change, self.pending.last_mut()) {
@@ -289,9 +302,14 @@ impl Time {
         }
     }
 
-    /// Applies all waiting changes now, since their times will not become known.
+    /// Applies all waiting changes now, since their times will not become known. If times are strict, slices end before.
     fn give_up(&mut self, tracks: &mut Tracks, out: &mut impl Slices) {
         let now = self.now();
+        if self.is_strict && self.waiting > 0 {
+            tracks.suspend(now, out);
+            self.before_loss = now;
+            self.last = None;
+        }
         for (_, change) in std::mem::take(&mut self.pending) {
             apply(change, now, tracks, out);
         }

@@ -8,6 +8,8 @@ pub trait Slices {
     fn begin(&mut self, thread: u32, function: u32, time: u64);
     /// Ends the innermost slice of a thread.
     fn end(&mut self, thread: u32, time: u64);
+    /// Marks a time that a timestamp gives. Between two marks, times are spread evenly over the instructions.
+    fn mark(&mut self, _thread: u32, _time: u64) {}
     /// Returns whether slices of a function are wanted.
     fn wants(&self, _function: u32) -> bool {
         true
@@ -148,6 +150,14 @@ impl Tracks {
         self.current = number;
         if runs {
             self.resume(time, out);
+        }
+    }
+
+    /// Marks a time, while slices are emitted. Slices that are long enough begin before it.
+    pub fn mark(&mut self, time: u64, out: &mut impl Slices) {
+        self.advance(time, out);
+        if self.runs && !self.is_over && (self.limits.from..=self.limits.to).contains(&time) {
+            out.mark(self.current, time);
         }
     }
 

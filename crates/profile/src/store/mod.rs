@@ -37,6 +37,8 @@ mod tag {
     pub const FUNNEL: u8 = b'F';
     /// Executable segments of binaries.
     pub const SEGMENTS: u8 = b's';
+    /// Paths where binaries were found.
+    pub const PATHS: u8 = b'p';
     /// Blocks and branches of a binary.
     pub const CODE: u8 = b'C';
     /// End.

@@ -33,6 +33,7 @@ pub fn read(bytes: &[u8]) -> Result<Profile, Damage> {
             tag::BINARIES if sections == 0 => reader.binaries(&mut body)?,
             tag::FUNNEL if sections == 1 => reader.funnel(&mut body)?,
             tag::SEGMENTS if sections >= 2 => reader.segments(&mut body)?,
+            tag::PATHS if sections >= 2 => reader.paths(&mut body)?,
             tag::CODE if sections >= 2 => reader.code(&mut body)?,
             tag::END if sections >= 2 && body.number()? == sections => {
                 if !file.bytes.is_empty() {
@@ -97,7 +98,7 @@ impl Reader {
             let len = body.number()?;
             let text = body.clone();
             let name = str::from_utf8(body.take(len)?).map_err(|_| text.damage(Reason::Text))?;
-            let binary = Binary { name: name.to_owned(), build_id, is_elf, code: Vec::new() };
+            let binary = Binary { name: name.to_owned(), build_id, is_elf, found: None, code: Vec::new() };
             if self.profile.binaries.last().is_some_and(|last| last.key() >= binary.key()) {
                 return Err(at.damage(Reason::Unsorted));
             }
@@ -136,6 +137,23 @@ impl Reader {
             for _ in 0..body.number()? {
                 let [address, offset, len] = [body.number()?, body.number()?, body.number()?];
                 binary.code.push(CodeSegment { address, offset, len });
+            }
+        }
+        Ok(())
+    }
+
+    fn paths(&mut self, body: &mut Cursor<'_>) -> Result<(), Damage> {
+        for _ in 0..body.number()? {
+            let at = body.clone();
+            let owner = body.number()?;
+            let number = self.binary(owner, &at)?;
+            let binaries = &mut self.profile.binaries;
+            let binary = binaries.get_mut(number as usize).ok_or_else(|| at.damage(Reason::Binary))?;
+            let len = body.number()?;
+            let text = body.clone();
+            let path = str::from_utf8(body.take(len)?).map_err(|_| text.damage(Reason::Text))?;
+            if binary.found.replace(path.to_owned()).is_some() {
+                return Err(at.damage(Reason::Unsorted));
             }
         }
         Ok(())

@@ -30,6 +30,9 @@ pub fn write(profile: &Profile) -> Vec<u8> {
     if binaries.iter().any(|binary| !binary.code.is_empty()) {
         add(tag::SEGMENTS, &segments(&binaries));
     }
+    if binaries.iter().any(|binary| binary.found.is_some()) {
+        add(tag::PATHS, &paths(&binaries));
+    }
     let (mut blocks, mut branches) = (&blocks[..], &branches[..]);
     for owner in 0..=binaries.len() as u64 {
         let of_blocks = blocks.partition_point(|(key, _)| key.0 == owner);
@@ -78,6 +81,18 @@ fn segments(binaries: &[Binary]) -> Vec<u8> {
         for segment in &binary.code {
             [segment.address, segment.offset, segment.len].iter().for_each(|&number| put(&mut bytes, number));
         }
+    }
+    bytes
+}
+
+fn paths(binaries: &[Binary]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let known = || (1..).zip(binaries).filter_map(|(number, binary)| Some((number, binary.found.as_ref()?)));
+    put(&mut bytes, known().count() as u64);
+    for (number, path) in known() {
+        put(&mut bytes, number);
+        put(&mut bytes, path.len() as u64);
+        bytes.extend_from_slice(path.as_bytes());
     }
     bytes
 }

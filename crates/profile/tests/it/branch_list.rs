@@ -114,7 +114,13 @@ fn a_profile_is_a_branch_list_and_back() {
         }
         let expand = |listed: &Listed| {
             let mut profile = Profile::default();
-            let binary = Binary { name: "code".into(), build_id: Vec::new(), is_elf: true, code: Vec::new() };
+            let binary = Binary {
+                name: "code".into(),
+                build_id: Vec::new(),
+                is_elf: true,
+                found: None,
+                code: Vec::new(),
+            };
             let number = profile.binary(binary);
             let mut expanded = Expanded::default();
             expanded.add(&mut profile, number, listed, (&image, MemorySpace::ANY, Isa::A64));

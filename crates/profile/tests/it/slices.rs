@@ -19,6 +19,7 @@ struct Taken {
     slices: Vec<Slice>,
     /// Time of each function that is not in a nested slice.
     own: BTreeMap<u32, u64>,
+    marks: Vec<u64>,
 }
 
 impl Taken {
@@ -44,6 +45,12 @@ impl Slices for Taken {
         let stack = self.open.get_mut(&thread).unwrap();
         let (function, start) = stack.pop().expect("nothing to end");
         self.slices.push((thread, function, start, time, stack.len()));
+    }
+
+    fn mark(&mut self, thread: u32, time: u64) {
+        // Ends of slices before it are not later, and those after it are not earlier.
+        self.until(thread, time);
+        self.marks.push(time);
     }
 }
 
@@ -85,6 +92,44 @@ fn own_times_are_the_instructions_of_functions() {
         all += taken.slices.len();
     }
     assert!(all > 5000, "{all}");
+}
+
+/// Times lie between the timestamps around them, and nothing has a time that no timestamp bounds.
+#[test]
+fn timestamps_bound_what_runs_between_them() {
+    for seed in 0..30 {
+        let mut run = if seed % 2 == 0 { Executed::computing(seed) } else { Executed::anything(seed) };
+        run.elements.retain(|element| !matches!(element, Element::Timestamp { .. }));
+        let mut rng = Rng::new(seed);
+        let (mut elements, mut marks) = (Vec::new(), Vec::new());
+        let (mut now, mut latest, mut expected) = (1000, None, 0);
+        for element in std::mem::take(&mut run.elements) {
+            let is_break = !matches!(Clock::timestamps().take(&element), Told::Nothing | Told::Block(_));
+            latest = latest.filter(|_| !is_break);
+            elements.push(element);
+            let mut tell = |value| elements.push(Element::Timestamp { value, cycles: None });
+            match rng.below(20) {
+                0 => tell(0),
+                1 if now > 1000 => {
+                    tell(rng.below(now - 1) + 1);
+                    latest = None;
+                }
+                2..5 => {
+                    now += rng.below(100);
+                    tell(now);
+                    expected += latest.map_or(0, |latest| now - latest);
+                    latest = Some(now);
+                    marks.push(now);
+                }
+                _ => {}
+            }
+        }
+        run.elements = elements;
+        let (taken, _) = slices(&run, Some(Clock::timestamps()), Limits::default());
+        assert_eq!(taken.marks, marks, "seed {seed}");
+        assert_eq!(taken.own.values().sum::<u64>(), expected, "seed {seed}");
+        assert!(expected > 1000, "seed {seed}: {expected}");
+    }
 }
 
 #[test]

@@ -132,6 +132,7 @@ fn a_build_id_of_what_is_no_elf_file_is_refused() {
         name: "/bin/app".into(),
         build_id: vec![7; 20],
         is_elf: false,
+        found: None,
         code: Vec::new(),
     });
     assert_eq!(store::read(&store::write(&profile)).unwrap_err().reason, Reason::Binary);
@@ -141,7 +142,13 @@ fn a_build_id_of_what_is_no_elf_file_is_refused() {
 fn a_file_is_small() {
     // Consecutive blocks of four instructions, as in compiled code, each with a branch.
     let mut profile = Profile::default();
-    profile.binary(Binary { name: "/bin/app".into(), build_id: vec![7; 20], is_elf: true, code: Vec::new() });
+    profile.binary(Binary {
+        name: "/bin/app".into(),
+        build_id: vec![7; 20],
+        is_elf: true,
+        found: None,
+        code: Vec::new(),
+    });
     let mut rng = Rng::new(5);
     let shape = *random(&mut Rng::new(6)).blocks.keys().next().unwrap();
     for number in 0..10_000 {

@@ -203,6 +203,11 @@ impl Definitions {
         self.threads.iter().find(|thread| thread.0 == index).map(|thread| thread.1)
     }
 
+    /// Returns Linux's thread IDs of all threads, in the order in which they began.
+    pub fn tids(&self) -> impl Iterator<Item = u32> {
+        self.threads.iter().map(|thread| thread.1)
+    }
+
     /// Returns whether a signal handler is, or was, at this address.
     pub fn is_handler(&self, address: u64) -> bool {
         self.handlers.contains(&address)

@@ -37,14 +37,60 @@ pub struct Totals {
     pub bytes: u64,
 }
 
-/// Position of a chunk in the file.
+/// A chunk of words in the file.
 #[derive(Clone, Copy, Debug)]
-struct Chunk {
-    /// Offset.
-    offset: u64,
-    /// Number of its bytes in the file.
+pub struct Chunk {
+    /// Offset of its head.
+    head_at: u64,
+    /// Number of its bytes in the file, head included.
     len: u64,
     head: ChunkHeader,
+}
+
+impl Chunk {
+    /// Returns the offset of the bytes after the head.
+    pub fn offset(&self) -> u64 {
+        self.head_at + CHUNK_HEADER as u64
+    }
+
+    /// Returns the number of bytes after the head that count. Those of an open chunk end with a zero word.
+    pub fn bytes(&self) -> u64 {
+        let there = self.len.saturating_sub(CHUNK_HEADER as u64);
+        match self.head.state {
+            ChunkState::Open => there,
+            ChunkState::Done => there.min(self.head.len.into()),
+        }
+    }
+
+    /// Checks that the chunk, whose bytes that count are these, is the one with this number, and sound.
+    ///
+    /// # Errors
+    /// Returns an error if a chunk is missing before it, or if its checksum is wrong.
+    pub fn check(&self, number: u32, bytes: &[u8]) -> Result<(), Error> {
+        let kind = if self.head.sequence != number {
+            DamageKind::Chunk(number)
+        // Of a truncated file, the rest is read.
+        } else if self.head.state == ChunkState::Done
+            && bytes.len() as u64 == u64::from(self.head.len)
+            && checksum(bytes) != self.head.checksum
+        {
+            DamageKind::Checksum
+        } else {
+            return Ok(());
+        };
+        Err(Error::Damage { offset: self.head_at, kind })
+    }
+
+    /// Returns what [`Thread::broken_off`] needs to know if this is the last chunk of a thread whose log was cut off.
+    pub fn since_last(&self, header: &Header) -> Option<u64> {
+        // In a truncated file, the last translation is not the last that ran.
+        let is_whole = self.len == u64::from(header.chunk_size);
+        self.head.since_last(header.checkpoints).filter(|_| is_whole)
+    }
+
+    fn damage(&self, damage: Damage) -> Error {
+        Error::Damage { offset: self.offset() + damage.offset as u64, kind: damage.kind }
+    }
 }
 
 impl Log {
@@ -97,7 +143,7 @@ impl<R: Read + Seek> Log<R> {
                 self.file.read_exact(&mut head)?;
             }
             if let Some(head) = ChunkHeader::parse(&head) {
-                let chunk = Chunk { offset, len, head };
+                let chunk = Chunk { head_at: offset, len, head };
                 match head.kind {
                     ChunkKind::Definitions => definitions.push(chunk),
                     ChunkKind::Thread(index) => self.threads.entry(index).or_default().push(chunk),
@@ -123,28 +169,14 @@ impl<R: Read + Seek> Log<R> {
 
     /// Reads the valid part of a chunk, which should have this number, into the buffer.
     fn load(&mut self, number: u32, chunk: &Chunk) -> Result<(), Error> {
-        let Chunk { offset, len, head } = *chunk;
-        if head.sequence != number {
-            return Err(Error::Damage { offset, kind: DamageKind::Chunk(number) });
-        }
-        let start = CHUNK_HEADER as u64;
-        let there = len.saturating_sub(start);
-        let counts = match head.state {
-            ChunkState::Open => there,
-            ChunkState::Done => there.min(head.len.into()),
-        };
+        let counts = chunk.bytes();
         self.buffer.clear();
-        self.file.seek(SeekFrom::Start(offset + start))?;
+        self.file.seek(SeekFrom::Start(chunk.offset()))?;
         let got = self.file.by_ref().take(counts).read_to_end(&mut self.buffer)?;
         if got as u64 != counts {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
         }
-        // Of a truncated file, the rest is read.
-        let is_all = counts == u64::from(head.len);
-        if head.state == ChunkState::Done && is_all && checksum(&self.buffer) != head.checksum {
-            return Err(Error::Damage { offset, kind: DamageKind::Checksum });
-        }
-        Ok(())
+        chunk.check(number, &self.buffer)
     }
 
     /// Returns the header.
@@ -165,6 +197,16 @@ impl<R: Read + Seek> Log<R> {
     /// Iterates over the indices of the threads with words, in order.
     pub fn threads(&self) -> impl Iterator<Item = u32> {
         self.threads.keys().copied()
+    }
+
+    /// Returns the chunks of a thread, in order.
+    pub fn chunks_of(&self, index: u32) -> &[Chunk] {
+        self.threads.get(&index).map_or(&[], |chunks| chunks)
+    }
+
+    /// Returns the definitions, for a reader of chunks of its own.
+    pub fn into_definitions(self) -> Definitions {
+        self.definitions
     }
 
     /// Returns the totals of the thread that was read last.
@@ -207,19 +249,10 @@ impl<R: Read + Seek> Log<R> {
             };
             thread.take(&self.buffer, &self.definitions, sink).map_err(|damage| chunk.damage(damage))?;
         }
-        // In a truncated file, the last translation is not the last that ran.
-        let whole = chunks.last().filter(|chunk| chunk.len == u64::from(self.header.chunk_size));
-        if let Some(since) = whole.and_then(|chunk| chunk.head.since_last(self.header.checkpoints)) {
+        if let Some(since) = chunks.last().and_then(|chunk| chunk.since_last(&self.header)) {
             thread.broken_off(since, &self.definitions);
         }
         thread.finish(&self.definitions, sink);
         Ok(())
-    }
-}
-
-impl Chunk {
-    fn damage(&self, damage: Damage) -> Error {
-        let offset = self.offset + (CHUNK_HEADER + damage.offset) as u64;
-        Error::Damage { offset, kind: damage.kind }
     }
 }

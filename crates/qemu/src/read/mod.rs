@@ -30,5 +30,5 @@ mod trapping;
 
 pub use self::damage::{Damage, DamageKind, Error};
 pub use self::definitions::{Definitions, Map, Translation};
-pub use self::log::{Log, Totals};
+pub use self::log::{Chunk, Log, Totals};
 pub use self::thread::Thread;

@@ -69,8 +69,8 @@ impl Thread {
         Self { index, has_values: header.data == LogData::Values, ..Self::default() }
     }
 
-    /// Takes all words of a chunk, which are its bytes after the header, and passes what ran to `sink`. The last
-    /// translation is kept until its successor is known.
+    /// Takes all words of a chunk, which are its bytes after the header, and passes what ran to `sink`, with
+    /// [offsets](HartSink::offset) in these bytes. The last translation is kept until its successor is known.
     ///
     /// All translations in the chunk must already be among the definitions.
     ///
@@ -159,6 +159,7 @@ impl Thread {
         while let Some(&word) = words.get(at) {
             let word = u32::from_le_bytes(word);
             let offset = 4 * at;
+            sink.offset(offset as u64);
             let damage = |kind| Damage { offset, kind };
             match Word::parse(word).ok_or_else(|| damage(DamageKind::Word(word)))? {
                 Word::Outcomes { bits, count } => self.outcomes(bits, count, definitions, sink),

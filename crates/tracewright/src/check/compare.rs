@@ -89,6 +89,16 @@ pub struct Compare<L: Iterator<Item = Item>> {
     trace_mode: Mode,
     /// Whether the trace leaves open what ran before its next item.
     is_open: bool,
+    /// A loop that only waits, from its first to behind its last byte: the trace still turns in it, the log does not.
+    waits_in: Option<(u64, u64)>,
+    /// Rounds of such loops that only one side has.
+    pub wait_rounds: u64,
+    /// Whether the log's beginning may be skipped, where no image has its code.
+    pub may_skip: bool,
+    /// Whether the log is skipped up to the next run of the trace.
+    skips: bool,
+    /// Instructions of the log that were skipped.
+    pub skipped: u64,
     accesses: Accesses,
     pub equal: Equal,
     /// The last runs that both sides have.
@@ -107,6 +117,11 @@ impl<L: Iterator<Item = Item>> Compare<L> {
             log_mode: Mode::default(),
             trace_mode: Mode::default(),
             is_open: false,
+            waits_in: None,
+            wait_rounds: 0,
+            may_skip: false,
+            skips: false,
+            skipped: 0,
             accesses: Accesses::default(),
             equal: Equal::default(),
             last,
@@ -127,6 +142,16 @@ impl<L: Iterator<Item = Item>> Compare<L> {
     #[inline]
     pub fn take(&mut self, told: &Told, len: impl Fn(u64) -> u64) -> Result<(), Parted> {
         match told.item {
+            Item::Run(run) if self.waits_in.is_some() => self.wait(run),
+            Item::Run(run) if self.skips => {
+                self.skip_to(run.start);
+                self.run(run)
+            }
+            Item::Trap(_) | Item::Unknown(Unknown::Path) if self.skips => Ok(()),
+            Item::Unknown(Unknown::NoCode) if self.may_skip && self.equal.instructions == 0 => {
+                self.skips = true;
+                Ok(())
+            }
             Item::Run(run) => {
                 self.run(run).map_err(|parted| self.or_open(parted))?;
                 self.same_accesses()
@@ -234,6 +259,52 @@ impl<L: Iterator<Item = Item>> Compare<L> {
                 true
             }
             _ => false,
+        }
+    }
+
+    /// Passes over the rounds that only one side has of the loop from `start` to `end`, after a difference in its last branch. Returns
+    /// whether that side left the loop there, or may still.
+    pub fn pass_wait(&mut self, (start, end): (u64, u64), taken_in_trace: bool) -> bool {
+        self.equal.accesses_ended = true;
+        if taken_in_trace {
+            self.waits_in = Some((start, end));
+            return true;
+        }
+        while let Some(Item::Run(run)) = self.peek().filter(|item| is_round(item, start, end)) {
+            self.next = None;
+            self.wait_rounds += 1;
+            if run.ended == Ended::NotTaken {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Takes a round of a loop that the log has left.
+    #[cold]
+    fn wait(&mut self, run: Run) -> Result<(), Parted> {
+        let (start, end) = self.waits_in.unwrap_or_default();
+        if !is_round(&Item::Run(run), start, end) {
+            self.waits_in = None;
+            self.left = Some(Item::Run(run));
+            return Err(Parted::Branch { at: end, taken_in_trace: true });
+        }
+        self.wait_rounds += 1;
+        self.waits_in = self.waits_in.filter(|_| run.ended == Ended::Taken);
+        Ok(())
+    }
+
+    /// Skips the log up to its first run that begins at `start`.
+    #[cold]
+    fn skip_to(&mut self, start: u64) {
+        (self.skips, self.equal.accesses_ended) = (false, true);
+        while let Some(item) = self.peek() {
+            match item {
+                Item::Run(run) if run.start == start => break,
+                Item::Run(run) => self.skipped += u64::from(run.count),
+                _ => {}
+            }
+            self.next = None;
         }
     }
 
@@ -361,6 +432,11 @@ impl<L: Iterator<Item = Item>> Compare<L> {
         }
         self.last.push_back(run);
     }
+}
+
+/// Returns whether an item is a round of the loop from `start` to `end`.
+fn is_round(item: &Item, start: u64, end: u64) -> bool {
+    matches!(item, Item::Run(run) if (run.start, run.end) == (start, end) && run.ended != Ended::Cut)
 }
 
 #[cfg(test)]
@@ -528,6 +604,29 @@ mod tests {
         let fault = trap(0xc, 7, None);
         assert_eq!(check(Traps::All, &[one, open, fault, other], &[one, round, fault, other]), (Ok(()), 5));
         assert_eq!(check(Traps::All, &[one, other], &[one, round, other]).1, 4);
+    }
+
+    #[test]
+    fn rounds_of_a_wait_are_passed_over_on_either_side() {
+        let (first, again) = (run(0, 4, Ended::Taken), run(8, 2, Ended::Taken));
+        let (left, after) = (run(8, 2, Ended::NotTaken), run(0x10, 1, Ended::Taken));
+        let sides = [&[first, left, after][..], &[first, again, again, left, after]];
+        for (trace, log, rounds) in [(sides[0], sides[1], 2), (sides[1], sides[0], 2)] {
+            let mut compare = Compare::new(log.iter().copied(), Traps::All);
+            for &item in trace {
+                if let Err(parted) = compare.take(&Told { offset: 0, item }, |_| 4) {
+                    let Parted::Branch { at: 0xc, taken_in_trace } = parted else { panic!("{parted:?}") };
+                    assert!(compare.pass_wait((8, 0x10), taken_in_trace));
+                }
+            }
+            assert_eq!(compare.end(), Ok(()));
+            assert_eq!(compare.wait_rounds, rounds);
+        }
+        // One that leads elsewhere is a difference.
+        let mut compare = Compare::new([first, again, after].into_iter(), Traps::All);
+        compare.take(&Told { offset: 0, item: first }, |_| 4).unwrap();
+        compare.take(&Told { offset: 0, item: left }, |_| 4).unwrap_err();
+        assert!(!compare.pass_wait((8, 0x10), false));
     }
 
     #[test]

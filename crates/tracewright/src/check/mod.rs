@@ -3,10 +3,12 @@
 //! Both are streams of [`Item`]s of any length. [`Records`] makes items of decoded elements, on all cores; a [`Checker`] takes them in
 //! order and compares them with the log, which a thread of its own reads. [`Trace::check`](crate::Trace::check) does all of it.
 
+mod code;
 mod compare;
 mod expected;
 mod item;
 mod report;
+mod waits;
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -14,18 +16,21 @@ use std::sync::Arc;
 
 use tracewright_capture::log::{Log, bits};
 use tracewright_capture::{StopFlag, retirement};
-use tracewright_core::{Element, Isa};
+use tracewright_core::{Element, Isa, MemorySpace};
 use tracewright_engine::{At, Consumer};
 use tracewright_hart::log::Kind;
 use tracewright_image::Image;
 use tracewright_input::{Protocol, Source};
 use tracewright_isa::riscv::{Xlen, len};
 
+pub use self::code::LogCode;
 use self::compare::{Compare, Traps};
 pub use self::compare::{Equal, Parted};
 use self::expected::{Expected, Knows};
 pub use self::item::{Data, Item, Mode, Run, Told, Trap, Unknown};
+pub use self::waits::Waits;
 use crate::error::Error;
+use crate::names;
 
 /// Makes records of decoded elements, for a [`Checker`].
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +84,8 @@ pub struct Checker<'a> {
     /// Items of the trace after it.
     after: Vec<Item>,
     last_offset: u64,
+    /// Waits that were passed over, if that is asked for.
+    waits: Option<Waits>,
 }
 
 /// The result of a comparison.
@@ -90,7 +97,15 @@ pub struct Checked {
     pub parted: Option<(u64, Parted)>,
     /// Instructions before the difference, and those of each side after it, as text.
     pub shown: String,
+    /// Waits that were passed over, and where each is, in words.
+    pub waits: Waits,
+    wait_places: Vec<(u64, u64, String)>,
     is_arm: bool,
+    /// Code that is taken from the log, where no image has any ([`Trace::with_code_of_log`](crate::Trace::with_code_of_log)).
+    pub code: Option<LogCode>,
+    /// Instructions at the log's beginning that are not compared: no image has their code, and a log that can be read only once (a pipe)
+    /// gives none.
+    pub skipped: u64,
     /// Why the log could not be read to its end.
     pub log_error: Option<String>,
 }
@@ -131,12 +146,22 @@ impl<'a> Checker<'a> {
         let expected = expected::read_ahead(knows, move |items| {
             log.read(xlen, &shared, items).1.map(|error| error.to_string())
         });
-        Ok(Self::new(expected, traps, image, isa))
+        let mut checker = Self::new(expected, traps, image, isa);
+        checker.compare.may_skip = !code::can_be_read_again(path);
+        Ok(checker)
     }
 
     fn new(expected: Expected, traps: Traps, image: &'a Image, isa: Isa) -> Self {
         let compare = Compare::new(expected, traps);
-        Self { compare, image, isa, parted: None, after: Vec::new(), last_offset: 0 }
+        Self { compare, image, isa, parted: None, after: Vec::new(), last_offset: 0, waits: None }
+    }
+
+    /// Passes over loops that only wait for memory to change, where trace and log differ in how often they turn: that depends on what
+    /// changes the memory, such as a host. RISC-V only. [`Checked::waits`] says how often that was.
+    #[must_use]
+    pub fn pass_waits(mut self) -> Self {
+        self.waits = Some(Waits::default());
+        self
     }
 
     /// Returns the consumer that makes the records to compare.
@@ -163,10 +188,27 @@ impl<'a> Checker<'a> {
         }
         let image = self.image;
         let length = |pc| bits(image, pc).map_or(4, |bits| len(bits as u16).into());
-        if let Err(parted) = self.compare.take(told, length) {
+        if let Err(parted) = self.compare.take(told, length)
+            && !self.passes(parted)
+        {
             self.parted = Some((told.offset, parted));
             self.after.extend(self.compare.left);
         }
+    }
+
+    /// Returns whether a difference is one of a wait, which is passed over.
+    #[cold]
+    fn passes(&mut self, parted: Parted) -> bool {
+        let Parted::Branch { at, taken_in_trace } = parted else { return false };
+        let Some(waits) = self.waits.as_mut().filter(|_| !self.isa.is_arm()) else { return false };
+        let xlen = if self.isa == Isa::Rv32 { Xlen::Rv32 } else { Xlen::Rv64 };
+        let Some(start) = waits::start_of_wait(self.image, xlen, at) else { return false };
+        let end = at + bits(self.image, at).map_or(4, |bits| u64::from(len(bits as u16)));
+        let has_passed = self.compare.pass_wait((start, end), taken_in_trace);
+        if has_passed {
+            waits.add(at);
+        }
+        has_passed
     }
 
     /// Ends the trace. With `prefix`, one of the two may end before the other.
@@ -186,16 +228,40 @@ impl<'a> Checker<'a> {
                 report::Side { image: self.image, isa: self.isa }.show(&self.compare.last, &self.after, &log)
             }
         };
-        let equal = self.compare.equal;
+        let (equal, skipped) = (self.compare.equal, self.compare.skipped);
+        let waits = Waits { rounds: self.compare.wait_rounds, ..self.waits.unwrap_or_default() };
+        let place = |(&at, &times)| (at, times, names::place(self.image, at, MemorySpace::ANY, 40));
+        let wait_places = waits.places.iter().map(place).collect();
         let log_error = expected::error(self.compare.into_log());
-        Checked { equal, parted: self.parted, shown, is_arm: self.isa.is_arm(), log_error }
+        Checked {
+            equal,
+            parted: self.parted,
+            shown,
+            waits,
+            wait_places,
+            is_arm: self.isa.is_arm(),
+            code: None,
+            skipped,
+            log_error,
+        }
     }
 }
 
 impl Checked {
-    /// Returns whether no difference was found, and the log could be read.
+    /// Says that code of the log was used.
+    #[must_use]
+    pub fn with_code(self, code: LogCode) -> Self {
+        Self { code: Some(code), ..self }
+    }
+
+    /// Returns whether the comparison ended where no image has the code.
+    pub fn lacks_code(&self) -> bool {
+        matches!(self.parted, Some((_, Parted::Unknown(Unknown::NoCode))))
+    }
+
+    /// Returns whether no difference was found, the log could be read, and nothing of it was skipped.
     pub fn is_equal(&self) -> bool {
-        self.parted.is_none() && self.log_error.is_none()
+        self.parted.is_none() && self.skipped == 0 && self.log_error.is_none()
     }
 }
 
@@ -210,6 +276,12 @@ fn isa(source: &Source, log: &Log, path: &Path) -> Result<Isa, Error> {
                 true => Err(other(source.isa.to_string())),
                 false => Ok(source.isa),
             }
+        }
+        Protocol::Registered(_) if crate::log::isa(source).is_some_and(|isa| !isa.is_arm()) => {
+            log.check_riscv("this log")?;
+            let isa = crate::log::isa(source).unwrap_or(Isa::Rv64);
+            let of_log = log.xlen().map(|xlen| if xlen == Xlen::Rv32 { Isa::Rv32 } else { Isa::Rv64 });
+            if of_log.is_some_and(|of_log| of_log != isa) { Err(other(isa.to_string())) } else { Ok(isa) }
         }
         _ => log.arm_isa().ok_or_else(|| other("an Arm core".into())),
     }

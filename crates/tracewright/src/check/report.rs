@@ -13,11 +13,15 @@ use tracewright_image::Image;
 use tracewright_isa::riscv::AccessKind;
 
 use super::item::{Data, Item, Mode, Run, Trap, Unknown};
-use super::{Checked, Parted};
+use super::{Checked, LogCode, Parted};
 use crate::{disassembly, names, words};
 
 /// Instructions shown before a difference, and of each side after it.
 const SHOWN: usize = 4;
+
+/// What to do where neither an image nor the log has the code.
+const NO_BITS: &str = "and the log has no bits of its instructions:\n\
+                       give the code with --image FILE@ADDRESS, or a log with bits (record --details all)";
 
 /// The program that both sides ran.
 #[derive(Clone, Copy)]
@@ -141,13 +145,49 @@ impl Checked {
         self.equal.accesses > 0 && self.equal.accesses_ended
     }
 
+    /// Returns a line on waits that were passed over, and one for each place.
+    fn waits_text(&self) -> String {
+        let super::Waits { times, rounds, places } = &self.waits;
+        if *times == 0 {
+            return String::new();
+        }
+        let plural = |count: u64| if count == 1 { "" } else { "s" };
+        let (of_times, of_rounds) = (plural(*times), plural(*rounds));
+        let mut text = format!(
+            "  passed over {times} wait{of_times}: {rounds} round{of_rounds} that only one of the two has\n"
+        );
+        for (at, times, place) in &self.wait_places {
+            let _ = writeln!(text, "  {times:>8} at {at:#x}  {place}");
+        }
+        let listed: u64 = places.values().sum();
+        if listed < *times {
+            let _ = writeln!(text, "  {:>8} elsewhere", times - listed);
+        }
+        text
+    }
+
+    /// Returns a line on code that is taken from the log, or that is missing at the log's beginning.
+    fn code_text(&self) -> String {
+        let mut text = self.code.as_ref().map_or_else(String::new, |code| format!("  {code}\n"));
+        if self.skipped > 0 {
+            let _ = writeln!(
+                text,
+                "  not compared: the log's first instructions ({}), whose code no image has;\n  \
+                 a log in a file gives the code itself, a pipe is read only once",
+                self.skipped
+            );
+        }
+        text
+    }
+
     /// Returns the result as a few lines of text.
     pub fn text(&self) -> String {
         let (instructions, traps) = (self.equal.instructions, self.equal.traps);
         let plural = |count: u64| if count == 1 { "" } else { "s" };
         let Some((offset, how)) = &self.parted else {
+            let after = if self.skipped > 0 { " after the log's beginning" } else { "" };
             let mut text = format!(
-                "equal: {instructions} instruction{}, {traps} trap{}",
+                "equal{after}: {instructions} instruction{}, {traps} trap{}",
                 plural(instructions),
                 plural(traps)
             );
@@ -167,7 +207,7 @@ impl Checked {
                     text += &format!("\n  {more} more in loops whose rounds the trace does not tell");
                 }
             }
-            return text + "\n";
+            return text + "\n" + &self.code_text() + &self.waits_text();
         };
         let mut text = format!(
             "the trace and the log part after {instructions} instruction{}, at trace offset {offset:#x}:\n",
@@ -196,16 +236,17 @@ impl Checked {
                 let of = |data: &Option<Data>| data.as_ref().map_or_else(|| "none".into(), access);
                 format!("accesses to memory differ: {} in the trace, {} in the log", of(trace), of(log))
             }
+            Parted::Unknown(Unknown::NoCode) => format!("{}, {NO_BITS}", unknown(Unknown::NoCode)),
             Parted::Unknown(why) => unknown(*why).into(),
             Parted::TraceEnds => "the trace ends, the log goes on".into(),
             Parted::LogEnds => "the log ends, the trace goes on".into(),
         };
-        text += &format!("{words}\n{}", self.shown);
+        text += &format!("{words}\n{}{}{}", self.shown, self.code_text(), self.waits_text());
         text
     }
 
     /// Returns the result as a JSON object.
-    pub fn json(&self, source: Option<&str>) -> String {
+    pub fn json(&self, source: Option<&str>) -> serde_json::Value {
         let hex = |value: u64| format!("{value:#x}");
         let (kind, trace, log) = match self.parted.map(|(_, how)| how) {
             None => (None, None, None),
@@ -231,13 +272,15 @@ impl Checked {
         let mut object = json!({
             "equal": self.is_equal(), "instructions": self.equal.instructions, "traps": self.equal.traps,
             "accesses": self.equal.accesses, "later_accesses_not_compared": self.leaves_out_accesses(),
+            "waits": self.waits.times, "wait_rounds": self.waits.rounds,
             "left_open": self.equal.open, "uncounted_instructions": self.equal.uncounted,
-            "difference": kind, "offset": self.parted.map(|(offset, _)| offset), "trace": trace, "log": log,
+            "difference": kind, "offset": self.parted.map(|(offset, _)| offset), "trace_says": trace, "log_says": log,
+            "code_from_log": self.code.as_ref().map(LogCode::json), "skipped_instructions": self.skipped,
             "log_error": self.log_error,
         });
         if let Some(source) = source {
             object["source"] = source.into();
         }
-        format!("{object}\n")
+        object
     }
 }

@@ -1,8 +1,9 @@
 //! Profiles: how often each part of the code ran.
 //!
 //! [`BlockCounter`] counts blocks on all cores; [`WindowCounter`] counts those of a window of time, in order; [`Follower`] follows calls,
-//! loops and paths, in order.
+//! loops and paths, in order; [`ContextCounter`] counts blocks by calling context, in order.
 
+mod contextual;
 mod counted;
 mod ordered;
 mod report;
@@ -16,10 +17,12 @@ mod tests;
 use tracewright_engine::Tally;
 use tracewright_profile::{Funnel, Profile, Program};
 
+pub use self::contextual::{ContextCounter, ContextState};
 pub use self::counted::{BlockCounter, in_binaries};
 pub use self::ordered::{FollowState, Followed, Follower, Only};
 pub use self::report::Report;
 pub(crate) use self::report::counted_functions;
+pub(crate) use self::windowed::OrderedCounts;
 pub use self::windowed::{Outside, WindowCounter, WindowState, Windowed};
 
 /// Fills the first steps of a funnel: what was decoded.
@@ -46,5 +49,14 @@ pub fn attribute(profile: &mut Profile, program: &Program) {
             *in_binary += instructions;
             *in_function += if program.symbol(code.start).is_some() { instructions } else { 0 };
         }
+    }
+}
+
+/// Notes for each binary of a profile where it was found on this machine, if that is not where it ran.
+pub fn locate(profile: &mut Profile, program: &Program) {
+    for (number, binary) in (0..).zip(&mut profile.binaries) {
+        let path = program.file(number).and_then(|file| std::path::absolute(file.name()).ok());
+        let path = path.filter(|path| path.is_file()).and_then(|path| path.to_str().map(str::to_owned));
+        binary.found = path.filter(|path| *path != binary.name);
     }
 }

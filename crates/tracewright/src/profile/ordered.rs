@@ -8,10 +8,11 @@ use tracewright_engine::{self as engine, At, Consumer};
 use tracewright_flow::cut;
 use tracewright_profile::{
     CallSums, CallTree, EventRow, Events, Functions, Graph, Losses, Meter, Paths, Place, PlaceFilter,
-    Program, Thread, Timed, TimedGate, Told, Tracker, Tree, TripCounts, Trips, Window,
+    Program, Timed, TimedGate, Told, Tracker, Tree, TripCounts, Trips, Window,
 };
 
 use crate::clocks::{ClockEnd, Clocks};
+use crate::thread_names::ThreadNames;
 
 /// Follows calls, loops and paths.
 #[derive(Debug)]
@@ -19,6 +20,7 @@ pub struct Follower<'a> {
     clocks: &'a Clocks,
     program: &'a Program,
     graph: &'a Graph,
+    threads: &'a ThreadNames,
     /// Number of branches of paths, if paths are wanted.
     paths: Option<usize>,
     only: Only<'a>,
@@ -67,26 +69,65 @@ struct Following<'a> {
     meter: Option<Meter>,
     paths: Option<Paths>,
     events: Events,
+    /// Parts of the current block: the numbers of instructions, and the node that they count for.
+    pieces: Vec<(Range<u32>, u32)>,
 }
 
 impl<'a> Follower<'a> {
     /// Creates a follower. `paths` is the number of branches of paths, if paths are wanted.
     pub fn new(
         clocks: &'a Clocks,
-        program: &'a Program,
-        graph: &'a Graph,
+        (program, graph): (&'a Program, &'a Graph),
+        threads: &'a ThreadNames,
         paths: Option<usize>,
         only: Only<'a>,
     ) -> Self {
-        Self { clocks, program, graph, paths, only }
+        Self { clocks, program, graph, threads, paths, only }
     }
 
-    /// Returns the part of a block that counts.
+    /// Returns the part of a block that counts, if the whole block is in places that count.
     #[inline]
     fn part(&self, at: &At<'_>, block: &Block, inside: &Range<u32>) -> Option<Block> {
         let place = || self.program.place(at.image, block.start, at.space);
         let is_there = self.only.places.is_none_or(|places| places.has(place()));
         if is_there { cut(at.image, at.space, block, inside) } else { None }
+    }
+
+    /// Divides a block among the function that runs now and those inlined there.
+    #[inline]
+    fn divide(
+        &self,
+        at: &At<'_>,
+        block: &Block,
+        is_there: bool,
+        (functions, tree): (&mut Functions, &mut Tree),
+        pieces: &mut Vec<(Range<u32>, u32)>,
+    ) {
+        pieces.clear();
+        let divided = functions.divide(self.program, at.image, at.space, block);
+        let mut last = tree.current();
+        for (range, chain) in functions.parts(divided, block.count) {
+            last = tree.inlined(chain);
+            let counts =
+                is_there || !chain.is_empty() && self.has_inlined(at, block, &range, chain, functions);
+            pieces.push((range, if counts { last } else { NOBODY }));
+        }
+        tree.call_from(last);
+    }
+
+    /// Returns whether a part of a block is inlined code that counts.
+    fn has_inlined(
+        &self,
+        at: &At<'_>,
+        block: &Block,
+        range: &Range<u32>,
+        chain: &[u32],
+        functions: &Functions,
+    ) -> bool {
+        let Some(places) = self.only.places.filter(|places| !places.inlined.is_empty()) else { return false };
+        let first = cut(at.image, at.space, block, &(range.start..range.start + 1));
+        let start = first.map(|first| self.program.place(at.image, first.start, at.space));
+        start.is_some_and(|start| places.has_inlined(start, chain, functions))
     }
 
     fn source(&self, index: usize) -> Box<Following<'a>> {
@@ -99,18 +140,37 @@ impl<'a> Follower<'a> {
             gate,
             paths: self.paths.map(Paths::new),
             events: Events::default(),
+            pieces: Vec::new(),
         })
     }
 }
 
-/// Attributes the cycles of a block's instructions in `inside` to `node`, and those of its other instructions to nobody.
-fn measure(meter: &mut Meter, told: Told<'_>, inside: Range<u32>, node: u32, tree: &mut Tree) {
+/// Attributes the cycles of a block's instructions in `inside` to the nodes of `pieces`, and those of its other instructions
+/// to nobody.
+fn measure(
+    meter: &mut Meter,
+    told: Told<'_>,
+    inside: &Range<u32>,
+    pieces: &[(Range<u32>, u32)],
+    tree: &mut Tree,
+) {
     let mut add = |node, cycles| tree.add(node, CallSums { instructions: 0, cycles });
     let Told::Block(stamps) = told else { return meter.told(told, add) };
-    let inside = inside.start as usize..inside.end as usize;
-    meter.block(NOBODY, &stamps[..inside.start], &mut add);
-    meter.block(node, &stamps[inside.clone()], &mut add);
-    meter.block(NOBODY, &stamps[inside.end..], &mut add);
+    let mut of = |node, range: Range<u32>| {
+        meter.block(node, &stamps[range.start as usize..range.end as usize], &mut add);
+    };
+    of(NOBODY, 0..inside.start);
+    for (range, node) in pieces {
+        of(*node, overlap(range, inside));
+    }
+    let told = pieces.last().map_or(inside.start, |(range, _)| range.end.clamp(inside.start, inside.end));
+    of(NOBODY, told..stamps.len() as u32);
+}
+
+/// Returns the numbers that both ranges have; an empty range inside `other` if there are none.
+fn overlap(range: &Range<u32>, other: &Range<u32>) -> Range<u32> {
+    let start = range.start.clamp(other.start, other.end);
+    start..range.end.clamp(start, other.end)
 }
 
 impl<'a> Consumer for Follower<'a> {
@@ -118,37 +178,45 @@ impl<'a> Consumer for Follower<'a> {
     type Output = Followed;
 
     fn element(&self, state: &mut FollowState<'a>, _: &mut Followed, at: &At<'_>, element: &Element) {
-        let Following { tracker, functions, watch, gate, meter, paths, events } =
-            &mut **state.0.get_or_insert_with(|| self.source(at.source.index));
+        let of = &mut **state.0.get_or_insert_with(|| self.source(at.source.index));
+        let Following { tracker, functions, watch, gate, meter, paths, events, pieces } = of;
         let Timed { told, inside, gate } = gate.take(element);
         let part = match element {
             Element::Block(block) => self.part(at, block, &inside),
             _ => None,
         };
         watch.0.count_calls(if part.is_some() { inside.start == 0 } else { gate.is_open() });
-        tracker.take(element, at.space, |address, space| functions.find(at.image, address, space), watch);
+        let find = |address, space| functions.find(self.program, at.image, address, space);
+        tracker.take(element, at.space, find, watch);
         let (tree, trips) = watch;
-        let node = tree.current();
+        if let Element::Block(block) = element {
+            self.divide(at, block, part.is_some(), (functions, tree), pieces);
+            for (range, node) in pieces.iter() {
+                let instructions = overlap(range, &inside).len() as u64;
+                tree.add(*node, CallSums { instructions, cycles: 0 });
+            }
+        }
         if let Some(block) = &part {
-            tree.add(node, CallSums { instructions: block.count.into(), cycles: 0 });
             trips.block(block, at.space, |address, space| self.program.place(at.image, address, space));
         }
-        if gate.is_open() || !matches!(element, Element::Event(_)) {
+        if !matches!(element, Element::Event(_)) || gate.is_open() {
             events.take(element, at.space, told.as_ref());
         }
         if let (Some(meter), Some(told)) = (meter, told) {
-            let inside = if part.is_some() { inside.clone() } else { 0..0 };
-            measure(meter, told, inside, node, tree);
+            measure(meter, told, &inside, pieces, tree);
         }
-        let is_left_out =
-            matches!(element, Element::Block(block) if part.is_none() || inside.end < block.count);
-        if let Some(paths) = paths.as_mut().filter(|_| !is_left_out) {
+        if let Some(paths) = paths
+            && !matches!(element, Element::Block(block) if part.is_none() || inside.end < block.count)
+        {
             paths.take(element, at.space, |address, space| self.program.place(at.image, address, space));
         }
     }
 
-    /// Time passes outside the requested range, too.
+    /// Time passes outside the requested range, too. A context there is that of a thread that is not asked for.
     fn passed(&self, state: &mut FollowState<'a>, source: &engine::Source<'_>, element: &Element) {
+        if let (Some(of), Element::Context(..)) = (&mut state.0, element) {
+            of.tracker.pause();
+        }
         if !self.needs_all() {
             return;
         }
@@ -156,7 +224,7 @@ impl<'a> Consumer for Follower<'a> {
             &mut **state.0.get_or_insert_with(|| self.source(source.index));
         let Timed { told, inside, .. } = gate.pass(element);
         if let (Some(meter), Some(told)) = (meter, told) {
-            measure(meter, told, inside, NOBODY, tree);
+            measure(meter, told, &inside, &[], tree);
         }
     }
 
@@ -171,8 +239,10 @@ impl<'a> Consumer for Follower<'a> {
 
     fn end(&self, state: &mut FollowState<'a>, done: &mut Followed, at: &At<'_>, _overflowed: bool) {
         let Some(source) = state.0.take() else { return };
-        let Following { tracker, functions, watch: (tree, trips), mut gate, meter, paths, events } = *source;
-        let threads = tracker.threads().iter().map(name).collect();
+        let Following { tracker, functions, watch: (tree, trips), mut gate, meter, paths, events, .. } =
+            *source;
+        let threads = tracker.threads().iter();
+        let threads = threads.map(|thread| self.threads.name(at.source.index, thread)).collect();
         let mut found = Followed {
             calls: CallTree { tree, functions, threads, has_cycles: meter.is_some() },
             losses: tracker.losses(),
@@ -205,16 +275,5 @@ impl<'a> Consumer for Follower<'a> {
             into.events.entry(of).or_default().merge(&row);
         }
         into.ends.extend(ends);
-    }
-}
-
-/// Returns the name of a thread.
-fn name(thread: &Thread) -> String {
-    match thread {
-        Thread { context_id: None, vmid: None } => "thread".into(),
-        Thread { context_id: Some(id), vmid: None | Some(0) } => format!("thread {id}"),
-        Thread { context_id, vmid: Some(vmid) } => {
-            format!("machine {vmid} thread {}", context_id.unwrap_or(0))
-        }
     }
 }

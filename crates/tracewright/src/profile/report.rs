@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use tracewright_core::Role;
 use tracewright_profile::{
-    Branch, CallTree, Calls, EventRow, Function, Functions, Graph, HotPath, Loop, Losses, Paths, Place,
-    PlaceFilter, Profile, Program, TripCounts, branches, counted,
+    Branch, CallTree, Calls, Edge, EventRow, Function, Functions, Graph, HotPath, InlinedCopy, Loop, Losses,
+    Paths, Place, PlaceFilter, Profile, Program, TripCounts, branches, counted,
 };
 
 use super::Followed;
@@ -37,6 +37,9 @@ pub struct Report<'a> {
     pub shown: u64,
     /// Functions by number in `calls`, those with most instructions of their own first.
     pub functions: Vec<(u32, Calls)>,
+    /// Calls of one function by another, by number in `calls`: caller, callee and sums, those with most instructions first. None if the
+    /// order of execution is not known.
+    pub edges: Vec<(u32, u32, Edge)>,
     /// Loops, those with most instructions first.
     pub loops: Vec<(Loop, TripCounts)>,
     /// Conditional branches, those that go both ways most often first.
@@ -62,7 +65,8 @@ impl<'a> Report<'a> {
         let Followed { mut calls, losses, trips, paths, events, .. } =
             done.unwrap_or_else(|| Followed { trips: counted(graph, profile), ..Followed::default() });
         let is_there = |place: Place| places.is_none_or(|places| places.has(place));
-        let mut functions = counted_functions(profile, program, &mut calls.functions);
+        let copies = calls.functions.inlined_copies(profile, program);
+        let mut functions = counted_functions(profile, program, &mut calls.functions, &copies);
         // Only following in order finds entries without a call (exceptions); only counting finds calls that are too deep.
         for (number, ordered) in calls.tree.functions() {
             let of = functions.entry(number).or_default();
@@ -84,10 +88,20 @@ impl<'a> Report<'a> {
         if let Some(places) = places {
             let there = places.functions_of(profile, program);
             let of = |number: u32| calls.functions.list().get(number as usize);
-            functions.retain(|(number, _)| {
-                of(*number).is_some_and(|function| there.contains(&(function.file, function.start)))
-            });
+            functions
+                .retain(|(number, _)| of(*number).is_some_and(|function| there.contains(&function.key())));
         }
+        let is_shown = |number: &u32| functions.iter().any(|(shown, _)| shown == number);
+        let mut edges: Vec<_> =
+            calls.edges(&copies).into_iter().map(|((from, to), of)| (from, to, of)).collect();
+        edges.retain(|(from, to, of)| {
+            (of.calls > 0 || of.inclusive.instructions > 0)
+                && (places.is_none() || is_shown(from) || is_shown(to))
+        });
+        edges.sort_by_key(|(from, to, of)| {
+            let name = |number: &u32| calls.functions.name(*number).to_owned();
+            (Reverse((of.inclusive.instructions, of.calls)), name(from), name(to))
+        });
         let shown = functions.iter().map(|(_, of)| of.own.instructions).sum();
         let mut loops: Vec<_> = graph.loops().iter().copied().zip(trips).collect();
         loops.retain(|(of, _)| is_there(graph.leaders()[of.header as usize].place));
@@ -117,6 +131,7 @@ impl<'a> Report<'a> {
             cycles,
             shown,
             functions,
+            edges,
             loops,
             branches: conditional,
             indirect,
@@ -156,10 +171,11 @@ impl<'a> Report<'a> {
     pub fn events_of_functions(&self) -> Vec<(u8, String, EventRow)> {
         let mut sums: HashMap<(u8, String), EventRow> = HashMap::new();
         for (event, at, row) in &self.events {
-            let name = at.map_or_else(
-                || "?".to_owned(),
-                |at| names::function(self.program.image(), at.address, self.program.space(at.binary)),
-            );
+            let name = |at: Place| match self.program.function_name(at) {
+                Some(name) => name.into_owned(),
+                None => names::function(self.program.image(), at.address, self.program.space(at.binary)),
+            };
+            let name = at.map_or_else(|| "?".to_owned(), name);
             sums.entry((*event, name)).or_default().merge(row);
         }
         let mut rows: Vec<_> = sums.into_iter().map(|((event, name), row)| (event, name, row)).collect();
@@ -194,16 +210,26 @@ impl<'a> Report<'a> {
 }
 
 /// Returns what each function executed, by number, and how often it was entered: by calls, and by jumps to its start from elsewhere.
+/// Instructions of inlined functions belong to these, and `copies` tells how often they were called.
 pub(crate) fn counted_functions(
     profile: &Profile,
     program: &Program,
     numbers: &mut Functions,
+    copies: &[InlinedCopy],
 ) -> HashMap<u32, Calls> {
     let mut functions: HashMap<u32, Calls> = HashMap::new();
     for (code, runs) in &profile.blocks {
-        let own = &mut functions.entry(numbers.of(profile, program, code.start)).or_default().own;
-        let instructions = u64::from(code.count).saturating_mul(runs.all());
-        own.instructions = own.instructions.saturating_add(instructions);
+        let function = numbers.of(profile, program, code.start);
+        let divided = numbers.divide_code(program, code);
+        for (range, chain) in numbers.parts(divided, code.count) {
+            let own = &mut functions.entry(*chain.last().unwrap_or(&function)).or_default().own;
+            let instructions = (range.len() as u64).saturating_mul(runs.all());
+            own.instructions = own.instructions.saturating_add(instructions);
+        }
+    }
+    for copy in copies {
+        let calls = &mut functions.entry(copy.callee).or_default().calls;
+        *calls = calls.saturating_add(copy.calls);
     }
     for branch in branches(profile) {
         let is_call = matches!(branch.class.role, Role::Call | Role::Swap);

@@ -2,7 +2,7 @@
 
 use std::ops::AddAssign;
 
-use tracewright_core::{Element, Ended, Flow, MemorySpace};
+use tracewright_core::{Block, Element, Ended, Flow, MemorySpace};
 use tracewright_engine::{At, Consumer, Source};
 use tracewright_flow::{self as flow, cut};
 use tracewright_image::Image;
@@ -61,10 +61,54 @@ pub struct WindowState<'a>(Option<Box<Of<'a>>>);
 #[derive(Debug)]
 struct Of<'a> {
     gate: TimedGate<'a>,
-    inside: flow::BlockCounts,
+    inside: OrderedCounts,
     all: flow::BlockCounts,
+}
+
+/// Counts of blocks that come one after another.
+#[derive(Debug, Default)]
+pub(crate) struct OrderedCounts {
+    pub counts: flow::BlockCounts,
     /// The indirect branch that was taken last, until the next block shows where it went.
     taken: Option<(u64, MemorySpace)>,
+}
+
+impl OrderedCounts {
+    /// Notes where execution goes on.
+    pub fn arrive(&mut self, address: u64, space: MemorySpace) {
+        if let Some(from) = self.taken.take() {
+            *self.counts.indirect.entry((from, (address, space))).or_default() += 1;
+        }
+    }
+
+    /// Counts a block.
+    pub fn add(&mut self, block: &Block, space: MemorySpace) {
+        *self.counts.blocks.entry((*block, space)).or_default() += 1;
+        let went = block.ended == Ended::Taken && block.class.flow != Flow::Direct;
+        self.taken = went.then(|| (block.last(), space));
+    }
+
+    /// Takes an element that is no block.
+    pub fn other(&mut self, element: &Element) {
+        // What an exception keeps from running is not where a branch went.
+        if matches!(
+            element,
+            Element::UnknownPath { .. }
+                | Element::TraceOn(_)
+                | Element::Exception(_)
+                | Element::NoCode { .. }
+                | Element::Mismatch(_)
+                | Element::Lost(_)
+                | Element::Gap { .. }
+        ) {
+            self.lose();
+        }
+    }
+
+    /// Notes that what follows does not continue what came before.
+    pub fn lose(&mut self) {
+        self.taken = None;
+    }
 }
 
 impl<'a> WindowCounter<'a> {
@@ -72,9 +116,8 @@ impl<'a> WindowCounter<'a> {
         let clock = self.window.cycles.as_ref().and_then(|_| self.clocks.clock(index));
         Box::new(Of {
             gate: TimedGate::new(self.window, clock),
-            inside: flow::BlockCounts::default(),
+            inside: OrderedCounts::default(),
             all: flow::BlockCounts::default(),
-            taken: None,
         })
     }
 }
@@ -93,7 +136,7 @@ impl Windowed {
         profile.funnel = funnel;
         profile.funnel.in_output = profile.instructions();
         // A branch may lead to a binary of which nothing ran.
-        let program = Program::new(&profile, image);
+        let program = Program::new(&profile, image).with_functions_of(program);
         (profile, program, outside)
     }
 }
@@ -105,38 +148,22 @@ impl<'a> Consumer for WindowCounter<'a> {
     fn element(&self, state: &mut WindowState<'a>, _: &mut Windowed, at: &At<'_>, element: &Element) {
         let of = &mut **state.0.get_or_insert_with(|| self.source(at.source.index));
         let inside = of.gate.take(element).inside;
-        match element {
-            Element::Block(block) => {
-                if let Some(from) = of.taken.take() {
-                    *of.inside.indirect.entry((from, (block.start, at.space))).or_default() += 1;
-                }
-                *of.all.blocks.entry((*block, at.space)).or_default() += 1;
-                if let Some(part) = cut(at.image, at.space, block, &inside) {
-                    *of.inside.blocks.entry((part, at.space)).or_default() += 1;
-                    let went = part.ended == Ended::Taken && part.class.flow != Flow::Direct;
-                    of.taken = went.then(|| (part.last(), at.space));
-                }
-            }
-            // What an exception keeps from running is not where a branch went.
-            Element::UnknownPath { .. }
-            | Element::TraceOn(_)
-            | Element::Exception(_)
-            | Element::NoCode { .. }
-            | Element::Mismatch(_)
-            | Element::Lost(_)
-            | Element::Gap { .. } => of.taken = None,
-            _ => {}
+        let Element::Block(block) = element else { return of.inside.other(element) };
+        of.inside.arrive(block.start, at.space);
+        *of.all.blocks.entry((*block, at.space)).or_default() += 1;
+        if let Some(part) = cut(at.image, at.space, block, &inside) {
+            of.inside.add(&part, at.space);
         }
     }
 
     fn passed(&self, state: &mut WindowState<'a>, source: &Source<'_>, element: &Element) {
         let of = &mut **state.0.get_or_insert_with(|| self.source(source.index));
         of.gate.pass(element);
-        of.taken = None;
+        of.inside.lose();
     }
 
     fn memory(&self, state: &WindowState<'a>) -> usize {
-        state.0.as_ref().map_or(0, |of| of.inside.memory() + of.all.memory())
+        state.0.as_ref().map_or(0, |of| of.inside.counts.memory() + of.all.memory())
     }
 
     /// Time is counted from the beginning.
@@ -152,7 +179,7 @@ impl<'a> Consumer for WindowCounter<'a> {
         let Some(mut of) = state.0.take() else { return };
         done.ends.extend(of.gate.end().map(|end| ClockEnd { id: at.source.id, end }));
         done.outside += Outside::from(of.gate.gate());
-        done.inside.merge(of.inside);
+        done.inside.merge(of.inside.counts);
         done.all.merge(of.all);
     }
 

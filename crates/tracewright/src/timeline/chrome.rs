@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use serde_json::json;
-use tracewright_profile::Thread;
 
 use super::slices::{Event, Unit, Viewer};
 
@@ -12,16 +11,16 @@ use super::slices::{Event, Unit, Viewer};
 #[derive(Debug)]
 pub struct Chrome<W> {
     output: W,
-    mhz: u32,
+    hertz: u64,
     /// Names as JSON, by source and function.
     names: HashMap<(usize, u32), String>,
     is_first: bool,
 }
 
 impl<W: Write> Chrome<W> {
-    /// Writes to `output`. `mhz` is the rate of the clock, for times in seconds.
-    pub fn new(output: W, mhz: u32) -> Self {
-        Self { output, mhz, names: HashMap::new(), is_first: true }
+    /// Writes to `output`. `hertz` is the rate of times, at least 1.
+    pub fn new(output: W, hertz: u64) -> Self {
+        Self { output, hertz, names: HashMap::new(), is_first: true }
     }
 
     /// Writes the separator before an event.
@@ -35,7 +34,7 @@ impl<W: Write> Chrome<W> {
 impl<W: Write> Viewer for Chrome<W> {
     fn event(&mut self, source: usize, thread: u32, time: u64, event: Event<'_>) -> io::Result<()> {
         self.next()?;
-        let ts = Micros(time, self.mhz);
+        let ts = Micros(time, self.hertz);
         match event {
             Event::Begin(function, name) => {
                 let name = self.names.entry((source, function)).or_insert_with(|| json!(name).to_string());
@@ -44,20 +43,26 @@ impl<W: Write> Viewer for Chrome<W> {
                     "{{\"ph\":\"B\",\"pid\":{source},\"tid\":{thread},\"ts\":{ts},\"name\":{name}}}"
                 )
             }
+            Event::Timestamp => {
+                write!(
+                    self.output,
+                    "{{\"ph\":\"i\",\"s\":\"t\",\"pid\":{source},\"tid\":{thread},\"ts\":{ts},\"name\":\"timestamp\"}}"
+                )
+            }
             Event::End => {
                 write!(self.output, "{{\"ph\":\"E\",\"pid\":{source},\"tid\":{thread},\"ts\":{ts}}}")
             }
         }
     }
 
-    fn source(&mut self, source: usize, name: &str, unit: Unit, threads: &[Thread]) -> io::Result<()> {
+    fn source(&mut self, source: usize, name: &str, unit: Unit, threads: &[String]) -> io::Result<()> {
         let name = format!("{name} (times in {})", unit.words());
         self.next()?;
         let args = json!({ "name": name });
         write!(self.output, "{{\"ph\":\"M\",\"pid\":{source},\"name\":\"process_name\",\"args\":{args}}}")?;
         for (number, thread) in threads.iter().enumerate() {
             self.next()?;
-            let args = json!({ "name": words(thread) });
+            let args = json!({ "name": thread });
             write!(
                 self.output,
                 "{{\"ph\":\"M\",\"pid\":{source},\"tid\":{number},\"name\":\"thread_name\",\"args\":{args}}}"
@@ -75,28 +80,14 @@ impl<W: Write> Viewer for Chrome<W> {
     }
 }
 
-/// Returns a thread's name.
-pub fn words(thread: &Thread) -> String {
-    match (thread.vmid, thread.context_id) {
-        (None, None) => "all".into(),
-        (None, Some(id)) => format!("context {id}"),
-        (Some(vm), None) => format!("VM {vm}"),
-        (Some(vm), Some(id)) => format!("VM {vm} context {id}"),
-    }
-}
-
-/// A number of cycles, printed in microseconds with up to six decimals.
-struct Micros(u64, u32);
+/// A time and its rate in hertz, printed in microseconds with up to six decimals.
+struct Micros(u64, u64);
 
 impl std::fmt::Display for Micros {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self(cycles, mhz) = *self;
-        let (whole, rest) = (cycles / u64::from(mhz), cycles % u64::from(mhz));
-        if rest == 0 {
-            return write!(f, "{whole}");
-        }
-        let digits = format!("{:06}", rest * 1_000_000 / u64::from(mhz));
-        match digits.trim_end_matches('0') {
+        let picoseconds = u128::from(self.0) * 1_000_000_000_000 / u128::from(self.1.max(1));
+        let (whole, rest) = (picoseconds / 1_000_000, picoseconds % 1_000_000);
+        match format!("{rest:06}").trim_end_matches('0') {
             "" => write!(f, "{whole}"),
             digits => write!(f, "{whole}.{digits}"),
         }

@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
-use tracewright_profile::Thread;
 
-use super::chrome::words;
 use super::slices::{Event, Unit, Viewer};
 
 /// Version of the format. The profiler upgrades older versions.
@@ -16,7 +14,7 @@ const VERSION: u32 = 47;
 #[derive(Debug)]
 pub struct Firefox<W> {
     output: W,
-    /// Cycles in a millisecond.
+    /// Units of time in a millisecond.
     per_ms: f64,
     tracks: BTreeMap<(usize, u32), Track>,
     has_head: bool,
@@ -37,12 +35,14 @@ struct Track {
     current: Option<u32>,
     /// Times at which the stack changed, and the stack from then on.
     samples: Vec<(u64, Option<u32>)>,
+    /// Times that the trace gives.
+    timestamps: Vec<u64>,
 }
 
 impl<W: Write> Firefox<W> {
-    /// Writes to `output`. `mhz` is the rate of the clock, for times in seconds.
-    pub fn new(output: W, mhz: u32) -> Self {
-        let per_ms = 1000.0 * f64::from(mhz);
+    /// Writes to `output`. `hertz` is the rate of times, at least 1.
+    pub fn new(output: W, hertz: u64) -> Self {
+        let per_ms = hertz.max(1) as f64 / 1000.0;
         Self { output, per_ms, tracks: BTreeMap::new(), has_head: false, written: 0 }
     }
 
@@ -113,12 +113,12 @@ impl Track {
         }
         write!(output, ",\"length\":{stacks}}}")?;
         // An object's fields, after those above.
-        let rest = self.rest(about).to_string();
+        let rest = self.rest(about, per_ms).to_string();
         write!(output, ",{}", rest.trim_start_matches('{'))
     }
 
     /// Returns the fields other than samples and stacks.
-    fn rest(&self, mut about: Value) -> Value {
+    fn rest(&self, mut about: Value, per_ms: f64) -> Value {
         let functions = self.names.len();
         let all = || (0..functions).collect::<Vec<_>>();
         let nulls = || vec![Value::Null; functions];
@@ -133,12 +133,16 @@ impl Track {
             "resource": vec![-1; functions], "fileName": nulls(), "lineNumber": nulls(),
             "columnNumber": nulls(), "length": functions,
         });
-        about["stringArray"] = json!(self.names);
+        let marks = self.timestamps.len();
+        let marked = (marks > 0).then_some("timestamp");
+        about["stringArray"] = self.names.iter().map(String::as_str).chain(marked).collect();
         about["resourceTable"] = json!({ "lib": [], "name": [], "host": [], "type": [], "length": 0 });
         about["nativeSymbols"] =
             json!({ "libIndex": [], "address": [], "name": [], "functionSize": [], "length": 0 });
         about["markers"] = json!({
-            "data": [], "name": [], "startTime": [], "endTime": [], "phase": [], "category": [], "length": 0,
+            "data": vec![Value::Null; marks], "name": vec![functions; marks],
+            "startTime": self.timestamps.iter().map(|time| *time as f64 / per_ms).collect::<Vec<_>>(),
+            "endTime": vec![Value::Null; marks], "phase": vec![0; marks], "category": vec![0; marks], "length": marks,
         });
         about
     }
@@ -169,19 +173,23 @@ impl<W: Write> Viewer for Firefox<W> {
         match event {
             Event::Begin(function, name) => track.begin(function, name),
             Event::End => track.end(),
+            Event::Timestamp => {
+                track.timestamps.push(time);
+                return Ok(());
+            }
         }
         track.sample(time);
         Ok(())
     }
 
-    fn source(&mut self, source: usize, name: &str, unit: Unit, threads: &[Thread]) -> io::Result<()> {
+    fn source(&mut self, source: usize, name: &str, unit: Unit, threads: &[String]) -> io::Result<()> {
         let name = format!("{name} (times in {})", unit.words());
         for (number, thread) in (0..).zip(threads) {
             let Some(track) = self.tracks.remove(&(source, number)) else { continue };
             self.head()?;
             self.output.write_all(if self.written > 0 { b",\n" } else { b"\n" })?;
             self.written += 1;
-            let about = about(source, number, &name, &words(thread));
+            let about = about(source, number, &name, thread);
             track.write(&mut self.output, about, self.per_ms)?;
         }
         Ok(())

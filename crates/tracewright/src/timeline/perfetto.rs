@@ -6,10 +6,8 @@
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
-use tracewright_profile::Thread;
 use tracewright_profile::export::protobuf::Writer;
 
-use super::chrome::words;
 use super::slices::{Event, Unit, Viewer};
 
 /// Numbers of fields, as perfetto_trace.proto has them.
@@ -55,6 +53,9 @@ mod field {
 
 const SLICE_BEGIN: u64 = 1;
 const SLICE_END: u64 = 2;
+const INSTANT: u64 = 3;
+/// Number of the name of timestamps, after those of all functions.
+const TIMESTAMP_NAME: u64 = 1 << 33;
 /// Flag: the sequence starts here, without names or defaults.
 const STATE_CLEARED: u64 = 1;
 /// Flag: the packet needs names or defaults of its sequence.
@@ -71,7 +72,7 @@ const THREADS: u64 = 1 << 16;
 #[derive(Debug)]
 pub struct Perfetto<W> {
     output: W,
-    mhz: u32,
+    hertz: u64,
     /// Sequences by source and thread.
     sequences: HashMap<(usize, u32), Sequence>,
     packet: Writer,
@@ -82,14 +83,14 @@ pub struct Perfetto<W> {
 struct Sequence {
     /// Number of the sequence, and of its track.
     number: u64,
-    /// Functions whose names are defined.
-    told: HashSet<u32>,
+    /// Numbers of names that are defined.
+    told: HashSet<u64>,
 }
 
 impl<W: Write> Perfetto<W> {
-    /// Writes to `output`. `mhz` is the rate of the clock, for times in seconds.
-    pub fn new(output: W, mhz: u32) -> Self {
-        Self { output, mhz, sequences: HashMap::new(), packet: Writer::default() }
+    /// Writes to `output`. `hertz` is the rate of times, at least 1.
+    pub fn new(output: W, hertz: u64) -> Self {
+        Self { output, hertz, sequences: HashMap::new(), packet: Writer::default() }
     }
 
     /// Writes a packet, preceded by its length.
@@ -100,7 +101,7 @@ impl<W: Write> Perfetto<W> {
     }
 
     fn nanoseconds(&self, time: u64) -> u64 {
-        let nanoseconds = u128::from(time) * 1000 / u128::from(self.mhz);
+        let nanoseconds = u128::from(time) * 1_000_000_000 / u128::from(self.hertz.max(1));
         u64::try_from(nanoseconds).unwrap_or(u64::MAX)
     }
 
@@ -149,22 +150,23 @@ impl<W: Write> Viewer for Perfetto<W> {
         let number = sequence.number;
         let mut packet = Writer::default();
         let mut of = Writer::default();
-        match event {
-            Event::Begin(function, name) => {
-                // Names are numbered from 1.
-                let iid = u64::from(function) + 1;
-                if sequence.told.insert(function) {
-                    let mut interned = Writer::default();
-                    interned.number(field::interned::NUMBER, iid);
-                    interned.bytes(field::interned::NAME, name.as_bytes());
-                    let mut all = Writer::default();
-                    all.message(field::interned::EVENT_NAMES, &interned);
-                    packet.message(field::packet::INTERNED, &all);
-                }
-                of.number(field::event::TYPE, SLICE_BEGIN);
-                of.number(field::event::NAME, iid);
+        let (kind, name) = match event {
+            // Names are numbered from 1.
+            Event::Begin(function, name) => (SLICE_BEGIN, Some((u64::from(function) + 1, name))),
+            Event::End => (SLICE_END, None),
+            Event::Timestamp => (INSTANT, Some((TIMESTAMP_NAME, "timestamp"))),
+        };
+        of.number(field::event::TYPE, kind);
+        if let Some((iid, name)) = name {
+            if sequence.told.insert(iid) {
+                let mut interned = Writer::default();
+                interned.number(field::interned::NUMBER, iid);
+                interned.bytes(field::interned::NAME, name.as_bytes());
+                let mut all = Writer::default();
+                all.message(field::interned::EVENT_NAMES, &interned);
+                packet.message(field::packet::INTERNED, &all);
             }
-            Event::End => of.number(field::event::TYPE, SLICE_END),
+            of.number(field::event::NAME, iid);
         }
         if is_new {
             self.first(source, thread, number)?;
@@ -176,7 +178,7 @@ impl<W: Write> Viewer for Perfetto<W> {
         self.send(&packet)
     }
 
-    fn source(&mut self, source: usize, name: &str, unit: Unit, threads: &[Thread]) -> io::Result<()> {
+    fn source(&mut self, source: usize, name: &str, unit: Unit, threads: &[String]) -> io::Result<()> {
         let mut of = Writer::default();
         of.number(field::process::PID, process(source));
         of.bytes(field::process::NAME, format!("{name} (times in {})", unit.words()).as_bytes());
@@ -187,12 +189,12 @@ impl<W: Write> Viewer for Perfetto<W> {
         packet.number(field::packet::SEQUENCE, PROCESSES);
         packet.message(field::packet::TRACK, &track_of);
         self.send(&packet)?;
-        for (thread, of) in (0..).zip(threads) {
+        for (thread, name) in (0..).zip(threads) {
             let Some(sequence) = self.sequences.get(&(source, thread)) else { continue };
             let number = sequence.number;
             let mut packet = Writer::default();
             packet.number(field::packet::SEQUENCE, number);
-            packet.message(field::packet::TRACK, &track(source, thread, number, Some(&words(of))));
+            packet.message(field::packet::TRACK, &track(source, thread, number, Some(name)));
             self.send(&packet)?;
         }
         Ok(())

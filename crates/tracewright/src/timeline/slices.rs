@@ -8,11 +8,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tracewright_core::Element;
 use tracewright_engine::{At, Consumer, Source};
+use tracewright_input::perf::TimeConversion;
 use tracewright_profile::slices::{Limits, Shown, Slicer, Slices};
-use tracewright_profile::{Functions, Thread};
+use tracewright_profile::{FunctionKey, Functions, Program};
 
 use crate::clocks::{ClockEnd, Clocks};
 use crate::profile::Outside;
+use crate::thread_names::ThreadNames;
 
 /// The unit of a timeline's times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +23,10 @@ pub enum Unit {
     Cycles,
     /// The trace's own time.
     Times,
+    /// Timestamps, at an unknown rate.
+    Timestamps,
+    /// Nanoseconds of the recorder's clock.
+    RealTime,
     /// Instructions.
     Instructions,
 }
@@ -31,6 +37,8 @@ impl Unit {
         match self {
             Self::Cycles => "cycles",
             Self::Times => "the trace's time",
+            Self::Timestamps => "timestamps",
+            Self::RealTime => "real time",
             Self::Instructions => "instructions",
         }
     }
@@ -43,14 +51,16 @@ pub enum Event<'n> {
     Begin(u32, &'n str),
     /// The function that began last ends.
     End,
+    /// The trace gives this time. Between two of these, times are spread evenly over the instructions.
+    Timestamp,
 }
 
 /// A writer of a timeline format.
 pub trait Viewer {
     /// Writes an event of a thread of a source.
     fn event(&mut self, source: usize, thread: u32, time: u64, event: Event<'_>) -> io::Result<()>;
-    /// Ends a source, whose name, unit and threads are known now.
-    fn source(&mut self, source: usize, name: &str, unit: Unit, threads: &[Thread]) -> io::Result<()>;
+    /// Ends a source, whose name, unit and names of threads are known now.
+    fn source(&mut self, source: usize, name: &str, unit: Unit, threads: &[String]) -> io::Result<()>;
     /// Ends the timeline.
     fn finish(&mut self) -> io::Result<()>;
 }
@@ -61,9 +71,13 @@ pub struct SliceWriter<'a> {
     limits: Limits,
     times: Option<Range<u64>>,
     names: &'a [String],
+    threads: &'a ThreadNames,
     units: &'a [Unit],
-    /// Functions whose slices are wanted, by file and start; `None` for all.
-    only: Option<&'a HashSet<(Option<u32>, Option<u64>)>>,
+    /// Conversions of timestamps to nanoseconds, by source.
+    conversions: Vec<Option<TimeConversion>>,
+    program: &'a Program,
+    /// Functions whose slices are wanted; `None` for all.
+    only: Option<&'a HashSet<FunctionKey>>,
     shared: Mutex<Shared<'a>>,
 }
 
@@ -106,13 +120,15 @@ struct Of<'a> {
 struct Hand<'h, 'a> {
     source: usize,
     functions: &'h Functions,
+    conversion: Option<TimeConversion>,
     slices: &'h mut u64,
-    only: Option<&'h HashSet<(Option<u32>, Option<u64>)>>,
+    only: Option<&'h HashSet<FunctionKey>>,
     shared: MutexGuard<'h, Shared<'a>>,
 }
 
 impl Hand<'_, '_> {
     fn event(&mut self, thread: u32, time: u64, event: Event<'_>) {
+        let time = self.conversion.map_or(time, |conversion| conversion.nanoseconds(time));
         // After a failure nothing more is written, and decoding ends.
         if self.shared.failed.is_none()
             && let Err(error) = self.shared.viewer.event(self.source, thread, time, event)
@@ -133,10 +149,14 @@ impl Slices for Hand<'_, '_> {
         self.event(thread, time, Event::End);
     }
 
+    fn mark(&mut self, thread: u32, time: u64) {
+        self.event(thread, time, Event::Timestamp);
+    }
+
     fn wants(&self, function: u32) -> bool {
         let Some(only) = self.only else { return true };
         let function = self.functions.list().get(function as usize);
-        function.is_some_and(|function| only.contains(&(function.file, function.start)))
+        function.is_some_and(|function| only.contains(&function.key()))
     }
 }
 
@@ -148,22 +168,39 @@ impl fmt::Debug for SliceWriter<'_> {
 
 impl<'a> SliceWriter<'a> {
     /// Writes slices of sources, which have these names and units, to `viewer`; only of functions in `only`, if that is given.
+    /// `program` has the functions.
     pub fn new(
         clocks: &'a Clocks,
+        program: &'a Program,
         (limits, times): (Limits, Option<Range<u64>>),
-        names: &'a [String],
+        (names, threads): (&'a [String], &'a ThreadNames),
         units: &'a [Unit],
-        only: Option<&'a HashSet<(Option<u32>, Option<u64>)>>,
+        only: Option<&'a HashSet<FunctionKey>>,
         viewer: Box<dyn Viewer + Send + 'a>,
     ) -> Self {
         let shared = Mutex::new(Shared { viewer, failed: None });
-        Self { clocks, limits, times, names, units, only, shared }
+        Self { clocks, limits, times, names, threads, units, conversions: Vec::new(), program, only, shared }
+    }
+
+    /// Converts timestamps of each source to nanoseconds. [`Limits::shortest`] is in nanoseconds then, too.
+    #[must_use]
+    pub fn in_nanoseconds(mut self, conversions: Vec<Option<TimeConversion>>) -> Self {
+        self.conversions = conversions;
+        self
+    }
+
+    fn conversion(&self, source: usize) -> Option<TimeConversion> {
+        self.conversions.get(source).copied().flatten()
     }
 
     fn source(&self, index: usize) -> Box<Of<'a>> {
         let timed = self.unit(index) != Unit::Instructions;
         let clock = if timed { self.clocks.clock(index) } else { None };
-        let slicer = Slicer::at_times(clock, self.limits, self.times.clone());
+        let mut limits = self.limits;
+        if let Some(conversion) = self.conversion(index) {
+            limits.shortest = conversion.ticks(limits.shortest);
+        }
+        let slicer = Slicer::at_times(clock, limits, self.times.clone());
         Box::new(Of { slicer, functions: Functions::default(), slices: 0, has_failed: false })
     }
 
@@ -201,17 +238,18 @@ impl<'a> Consumer for SliceWriter<'a> {
         let Of { slicer, functions, slices, has_failed } = &mut **of;
         // The function of a block must be known before its slices are emitted.
         if let Element::Block(block) = element {
-            functions.find(at.image, block.start, at.space);
+            functions.find(self.program, at.image, block.start, at.space);
         }
         if let Element::Exception(exception) = element
             && let Some(address) = exception.return_address
         {
-            functions.find(at.image, address, at.space);
+            functions.find(self.program, at.image, address, at.space);
         }
         let known = &*functions;
         let find = |address, space| known.known(address, space);
         let (only, shared) = (self.only, self.shared());
-        let mut hand = Hand { source: index, functions: known, slices, only, shared };
+        let conversion = self.conversion(index);
+        let mut hand = Hand { source: index, functions: known, conversion, slices, only, shared };
         slicer.take(element, at.space, find, &mut hand);
         *has_failed = hand.shared.failed.is_some();
     }
@@ -220,7 +258,8 @@ impl<'a> Consumer for SliceWriter<'a> {
         let Of { slicer, functions, slices, .. } =
             &mut **state.0.get_or_insert_with(|| self.source(source.index));
         let (only, shared) = (self.only, self.shared());
-        slicer.pass(element, &mut Hand { source: source.index, functions, slices, only, shared });
+        let conversion = self.conversion(source.index);
+        slicer.pass(element, &mut Hand { source: source.index, functions, conversion, slices, only, shared });
     }
 
     fn in_order(&self) -> bool {
@@ -242,20 +281,27 @@ impl<'a> Consumer for SliceWriter<'a> {
         let Of { slicer, functions, slices, .. } = &mut *of;
         let end = {
             let (only, shared) = (self.only, self.shared());
-            let mut hand = Hand { source: index, functions, slices, only, shared };
+            let conversion = self.conversion(index);
+            let mut hand = Hand { source: index, functions, conversion, slices, only, shared };
             slicer.finish(&mut hand)
         };
         let end = end.map(|end| ClockEnd { id: at.source.id, end });
         let name = self.names.get(index).map_or("?", String::as_str);
+        let threads: Vec<_> =
+            slicer.threads().iter().map(|thread| self.threads.name(index, thread)).collect();
         let mut shared = self.shared();
         // A source without slices would overwrite the thread names of the same source in another file.
         if *slices > 0
-            && let Err(error) = shared.viewer.source(index, name, self.unit(index), slicer.threads())
+            && let Err(error) = shared.viewer.source(index, name, self.unit(index), &threads)
         {
             shared.failed.get_or_insert(error);
         }
         let (shown, outside) = (slicer.shown(), Outside::from(slicer.gate()));
-        done.push(SourceSlices { index, slices: *slices, cut: slicer.cut(), shown, outside, end });
+        let cut = slicer.cut().map(|time| match self.conversion(index) {
+            Some(conversion) => conversion.nanoseconds(time),
+            None => time,
+        });
+        done.push(SourceSlices { index, slices: *slices, cut, shown, outside, end });
     }
 
     fn merge(&self, into: &mut Vec<SourceSlices>, later: Vec<SourceSlices>) {

@@ -11,7 +11,7 @@ use tracewright_testkit::control::{Asked, EventNames, Happening, Step, qualified
 
 use super::program::Program;
 use super::walk::Event;
-use super::{FIRST_TID, Folder, Run, Scratch, decoded, seeds};
+use super::{FIRST_TID, Folder, Run, Scratch, claimed, decoded, seeds};
 
 /// The number of the exception that stands for a trace unit that was switched off.
 const OFF: u16 = 1;
@@ -118,7 +118,7 @@ fn check(seed: u64, run: &Run, asked: &Asked, steps: &[Step], can_tell: &[bool])
     let mut events = Events::new();
     asked.events.iter().for_each(|(event, at)| events.add(*event, Moment::Instruction(*at)));
     asked.cycle_events.iter().for_each(|(event, at)| events.add(*event, Moment::Cycle(*at)));
-    let mut folder = Folder::create(scratch.path(), &run.settings, "controlled").unwrap();
+    let mut folder = Folder::create(claimed(scratch.path()), &run.settings, "controlled").unwrap();
     let tracer = folder.thread(0, FIRST_TID).unwrap();
     let mut sink = Controlled::new(Control::new(plan), tracer).with_events(events);
     tell(&run.program, &run.threads[0], &mut sink);

@@ -14,7 +14,7 @@ use tracewright_core::{Block, Class, Element, Ended, Exception, Flow, GapReason,
 use tracewright_etm::decode::{Decoder, Feed, Options};
 use tracewright_etm::packet::Parser;
 use tracewright_frames::{Deframer, Demux, Format};
-use tracewright_input::{Capture, Process, Protocol};
+use tracewright_input::{Capture, OutputFolder, Process, Protocol, Replace};
 use tracewright_testkit::{Rng, Scratch, lister, skip};
 
 use self::program::Program;
@@ -22,6 +22,11 @@ use self::walk::{Event, Happenings, walk};
 use super::tracer::LeftOut;
 use super::{Folder, Settings};
 use crate::protocol::Traced;
+
+/// Claims a folder, whatever is there.
+fn claimed(dir: &Path) -> OutputFolder {
+    OutputFolder::claim(dir, Replace::Anything).unwrap()
+}
 
 /// Threads of a program.
 struct Run {
@@ -55,7 +60,7 @@ impl Run {
 
     /// Traces all threads in turns.
     fn write(&self, rng: &mut Rng, dir: &Path) -> (Traced, LeftOut) {
-        let mut folder = Folder::create(dir, &self.settings, "random; \"threads\"").unwrap();
+        let mut folder = Folder::create(claimed(dir), &self.settings, "random; \"threads\"").unwrap();
         let mut tracers: Vec<_> = (0..)
             .zip(&self.threads)
             .map(|(index, _)| folder.thread(index, FIRST_TID + index).unwrap())
@@ -306,7 +311,7 @@ fn times_are_told_between_branches() {
     let events = walk(&mut rng, &program, happenings, 500);
     let settings = Settings { timestamps: true, ..Settings::new(Isa::A64) };
     let scratch = Scratch::new("times");
-    let mut folder = Folder::create(scratch.path(), &settings, "").unwrap();
+    let mut folder = Folder::create(claimed(scratch.path()), &settings, "").unwrap();
     let mut tracer = folder.thread(0, FIRST_TID).unwrap();
     for (number, event) in (0..).zip(&events) {
         if number % 100 == 0 {

@@ -9,17 +9,17 @@ use std::path::{Path, PathBuf};
 
 use tracewright_core::{Element, Exception, Isa};
 use tracewright_hart::{HartSink, Trap};
-use tracewright_input::{Mapping, Process};
+use tracewright_input::{Mapping, Process, ProcessThread};
 
 use super::super::{Folder, Settings};
-use super::Scratch;
+use super::{Scratch, claimed};
 
 /// Two threads of the program of sample `hello`: one runs all of it, the other is stopped in the middle.
 fn write(dir: &Path) {
     let settings = Settings { timestamps: true, ..Settings::new(Isa::A64) };
     let description = "two threads, written by the tracewright encoder, no chip was involved";
-    let mut folder = Folder::create(dir, &settings, description).unwrap();
     fs::write(dir.join("hello.elf"), hello::file()).unwrap();
+    let mut folder = Folder::create(claimed(dir), &settings, description).unwrap();
     let mut tracers = vec![folder.thread(0, 1234).unwrap(), folder.thread(1, 1235).unwrap()];
     for (number, element) in hello::executed().iter().enumerate() {
         for (tracer, stopped) in tracers.iter_mut().zip([usize::MAX, 14]) {
@@ -47,7 +47,8 @@ fn write(dir: &Path) {
         path: Some(PathBuf::from("hello.elf")),
         build_id: None,
     };
-    let process = Process { pid: 1234, command: "hello".into(), mappings: vec![file_backed] };
+    let threads = [1234, 1235].map(|tid| ProcessThread { tid, name: String::new() }).to_vec();
+    let process = Process { pid: 1234, command: "hello".into(), threads, mappings: vec![file_backed] };
     folder.finish(tracers, process, [(hello::MAIN, &code[..])], &mut Vec::new()).unwrap();
 }
 

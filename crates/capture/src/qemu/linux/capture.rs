@@ -5,13 +5,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use tracewright_core::control::Plan;
+use tracewright_input::OutputFolder;
 use tracewright_qemu::format::{Header, Target};
 use tracewright_qemu::read::{Definitions, Map};
 
 use crate::control::Qualified;
 use crate::encode::{Traces, isa};
 use crate::etrace::LogData;
-use crate::protocol::{Executed, InputKind, Subject, TraceWriter, Traced};
+use crate::protocol::{Executed, InputKind, Place, Subject, TraceWriter, Traced};
 use crate::{CaptureOptions, Error, Remark, StopFlag, retirement};
 
 /// A capture that is being written.
@@ -48,17 +49,19 @@ impl Drop for Ballast {
 }
 
 impl Capture {
-    /// Creates the folder `dir`. `data` says how much of memory accesses is recorded.
+    /// Begins a capture in a folder. `data` says how much of memory accesses is recorded.
     pub fn create(
-        dir: &Path,
+        folder: OutputFolder,
         target: Target,
         options: &CaptureOptions,
         data: LogData,
         description: &str,
     ) -> Result<Self, Error> {
         let input = InputKind::Threads(data);
-        let writer = options.create(dir, isa(target), input, None, description, &StopFlag::default())?;
-        let ballast = Ballast::new(dir).map_err(|error| {
+        let dir = folder.path().to_owned();
+        let place = Place::Claimed(folder);
+        let writer = options.create(place, isa(target), input, None, description, &StopFlag::default())?;
+        let ballast = Ballast::new(&dir).map_err(|error| {
             let what = format!("cannot write {} MiB, which is the least: {error}", BALLAST >> 20);
             Error::Qemu(format!("{}: {what}", dir.display()))
         })?;

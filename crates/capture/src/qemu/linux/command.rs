@@ -12,14 +12,14 @@ use super::program::Program;
 pub fn command(
     (qemu, plugin): (&Path, &Path),
     program: &Program,
-    sysroot: Option<&Path>,
+    symfs: Option<&Path>,
     options: &QemuOptions,
     plugin_arguments: &[(&str, OsString)],
 ) -> Command {
     let mut command = Command::new(qemu);
     command.arg("-plugin").arg(plugin_option(plugin, plugin_arguments));
-    if let Some(sysroot) = sysroot {
-        command.arg("-L").arg(sysroot);
+    if let Some(symfs) = symfs {
+        command.arg("-L").arg(symfs);
     }
     for variable in &options.environment {
         set(&mut command, variable);

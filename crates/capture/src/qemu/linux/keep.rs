@@ -1,10 +1,10 @@
 //! Writes the log to a file: its header, and chunks as they come.
 
-use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use tracewright_input::OutputFile;
 use tracewright_qemu::format::{CHUNK_HEADER, ChunkState, HEADER_SIZE, Header};
 use tracewright_qemu::live::Piece;
 
@@ -12,7 +12,7 @@ use tracewright_qemu::live::Piece;
 ///
 /// Definitions are written before the words that need them, also in a chunk that is still open, so the file can be read at any time.
 pub struct Keep {
-    file: File,
+    file: OutputFile,
     /// Path of the file.
     pub path: PathBuf,
     chunk_size: u64,
@@ -24,16 +24,16 @@ pub struct Keep {
 
 impl Keep {
     /// Creates the file.
-    pub fn create(path: &Path, header: &Header) -> io::Result<Self> {
-        let file = File::create(path)?;
-        file.write_all_at(&header.to_bytes(), 0)?;
+    pub fn create(mut file: OutputFile, header: &Header) -> io::Result<Self> {
+        let path = file.path().to_owned();
+        file.file()?.write_all_at(&header.to_bytes(), 0)?;
         let (chunk_size, end) = (header.chunk_size.into(), HEADER_SIZE as u64);
-        Ok(Self { file, path: path.to_owned(), chunk_size, end, definitions: None })
+        Ok(Self { file, path, chunk_size, end, definitions: None })
     }
 
     /// Rewrites the header, which says how far the program came.
     pub fn header(&mut self, header: &Header) -> io::Result<()> {
-        self.file.write_all_at(&header.to_bytes(), 0)
+        self.file.file()?.write_all_at(&header.to_bytes(), 0)
     }
 
     /// Writes a piece of the log.
@@ -46,13 +46,13 @@ impl Keep {
                 };
                 let is_done = head.state == ChunkState::Done;
                 self.definitions = (!is_done).then_some(chunk);
-                self.file.write_all_at(bytes, chunk + (CHUNK_HEADER + at) as u64)?;
-                self.file.write_all_at(&head.to_bytes(), chunk)
+                self.file.file()?.write_all_at(bytes, chunk + (CHUNK_HEADER + at) as u64)?;
+                self.file.file()?.write_all_at(&head.to_bytes(), chunk)
             }
             Piece::Words { head, bytes, .. } => {
                 let chunk = self.begin()?;
-                self.file.write_all_at(bytes, chunk + CHUNK_HEADER as u64)?;
-                self.file.write_all_at(&head.to_bytes(), chunk)
+                self.file.file()?.write_all_at(bytes, chunk + CHUNK_HEADER as u64)?;
+                self.file.file()?.write_all_at(&head.to_bytes(), chunk)
             }
         }
     }
@@ -60,7 +60,7 @@ impl Keep {
     /// Appends a chunk of zeros, which readers ignore if nothing more is written. Returns its offset.
     fn begin(&mut self) -> io::Result<u64> {
         let chunk = self.end;
-        self.file.set_len(chunk + self.chunk_size)?;
+        self.file.file()?.set_len(chunk + self.chunk_size)?;
         self.end = chunk + self.chunk_size;
         Ok(chunk)
     }
@@ -68,6 +68,7 @@ impl Keep {
 
 #[cfg(test)]
 mod tests {
+    use tracewright_input::{OutputKind, Replace};
     use tracewright_qemu::format::{ChunkHeader, ChunkKind, Target};
 
     use super::*;
@@ -76,7 +77,8 @@ mod tests {
     fn chunks_are_whole_and_in_place() {
         let path = std::env::temp_dir().join(format!("tracewright-keep-{}", std::process::id()));
         let header = Header { chunk_size: 4096, ..Header::new(Target::Arm) };
-        let mut keep = Keep::create(&path, &header).unwrap();
+        let file = OutputFile::create(&path, OutputKind::Log, Replace::SameKind).unwrap();
+        let mut keep = Keep::create(file.kept(), &header).unwrap();
         let open = |kind| ChunkHeader::open(kind, 0);
         let done = |kind| ChunkHeader { state: ChunkState::Done, len: 8, ..open(kind) };
         let definitions = ChunkKind::Definitions;
@@ -88,6 +90,7 @@ mod tests {
         let header = Header { checkpoints: 9, ..header };
         keep.header(&header).unwrap();
         assert_eq!((keep.end, &keep.path), (4 * 4096, &path));
+        drop(keep);
         let bytes = std::fs::read(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
         assert_eq!(bytes.len(), 4 * 4096);

@@ -20,24 +20,23 @@ pub struct Program {
     interpreter: Option<PathBuf>,
 }
 
-/// Finds a program by its name, or in the sysroot, and reads its ELF header.
-pub fn find(named: &Path, sysroot: Option<&Path>) -> Result<Program, Error> {
-    if let Some(sysroot) = sysroot {
-        std::fs::read_dir(sysroot).map_err(|error| {
-            Error::Qemu(format!("--sysroot {}: cannot be read: {error}", sysroot.display()))
-        })?;
+/// Finds a program by its name, or in `symfs`, and reads its ELF header.
+pub fn find(named: &Path, symfs: Option<&Path>) -> Result<Program, Error> {
+    if let Some(symfs) = symfs {
+        std::fs::read_dir(symfs)
+            .map_err(|error| Error::Qemu(format!("--symfs {}: cannot be read: {error}", symfs.display())))?;
     }
-    let path = place(named, sysroot)?;
+    let path = place(named, symfs)?;
     let on = |why: String| Error::Qemu(format!("{}: {why}", path.display()));
     let file = map_file(&path).map_err(|problem| on(problem.message))?;
     let (target, interpreter) = look(file.as_slice(), &path).map_err(on)?;
     let program = Program { path, target, interpreter };
-    program.check_interpreter(sysroot)?;
+    program.check_interpreter(symfs)?;
     Ok(program)
 }
 
-fn place(named: &Path, sysroot: Option<&Path>) -> Result<PathBuf, Error> {
-    let inside = sysroot.map(|sysroot| sysroot.join(named.strip_prefix("/").unwrap_or(named)));
+fn place(named: &Path, symfs: Option<&Path>) -> Result<PathBuf, Error> {
+    let inside = symfs.map(|symfs| symfs.join(named.strip_prefix("/").unwrap_or(named)));
     let places = [Some(named.to_owned()), inside];
     let tried: Vec<_> = places.into_iter().flatten().collect();
     if let Some(path) = tried.iter().find(|path| path.is_file()) {
@@ -110,7 +109,7 @@ fn interpreted(script: &[u8], path: &Path) -> String {
         (None, _) => "INTERPRETER",
     };
     format!(
-        "a script: name the program that runs it instead, as in\n  tracewright record --qemu {interpreter} -- {}",
+        "a script: name the program that runs it instead, as in\n  tracewright record {interpreter} {}",
         path.display()
     )
 }
@@ -168,12 +167,12 @@ impl Program {
     }
 
     /// Fails if the dynamic linker is missing. QEMU would not say which file is missing.
-    fn check_interpreter(&self, sysroot: Option<&Path>) -> Result<(), Error> {
+    fn check_interpreter(&self, symfs: Option<&Path>) -> Result<(), Error> {
         let Some(interpreter) = &self.interpreter else { return Ok(()) };
         let inside = |root: &Path| root.join(interpreter.strip_prefix("/").unwrap_or(interpreter));
-        // A link may be relative to the sysroot: QEMU follows it there, we would not.
+        // A link may be relative to `symfs`: QEMU follows it there, we would not.
         let is_there = |path: &Path| path.symlink_metadata().is_ok();
-        let mut tried: Vec<_> = sysroot.map(inside).into_iter().collect();
+        let mut tried: Vec<_> = symfs.map(inside).into_iter().collect();
         tried.push(interpreter.clone());
         if tried.iter().any(|path| is_there(path)) {
             return Ok(());
@@ -181,12 +180,12 @@ impl Program {
         let (debian, cross) = packages(self.target);
         let cross_root = Path::new("/usr").join(cross);
         let hint = if is_there(&inside(&cross_root)) {
-            format!("--sysroot {} has it", cross_root.display())
+            format!("--symfs {} has it", cross_root.display())
         } else {
             let package = format!("libc6-{debian}-cross");
             format!(
-                "give a --sysroot that has it; Debian: install libc6:{debian} (after dpkg --add-architecture {debian}), \
-                 or {package} for --sysroot {}",
+                "give a --symfs that has it; Debian: install libc6:{debian} (after dpkg --add-architecture {debian}), \
+                 or {package} for --symfs {}",
                 cross_root.display()
             )
         };
@@ -243,9 +242,9 @@ mod tests {
         refused(&elf(2, 1, 4, 183), "core dump");
         refused(b"", "no ELF");
         refused(b"\x7fELF\x02\x01", "cut off");
-        refused(b"#!/usr/bin/env python3\nprint()", "--qemu python3 -- x");
-        refused(b"#! /bin/sh -e\n", "--qemu /bin/sh -- x");
-        refused(b"#!", "--qemu INTERPRETER -- x");
+        refused(b"#!/usr/bin/env python3\nprint()", "record python3 x");
+        refused(b"#! /bin/sh -e\n", "record /bin/sh x");
+        refused(b"#!", "record INTERPRETER x");
         let mut library = elf(2, 1, 3, 183);
         library[24] = 0;
         refused(&library, "a library");

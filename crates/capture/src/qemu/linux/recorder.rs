@@ -1,12 +1,12 @@
 //! Runs a program under QEMU, from its start to the recording.
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use tracewright_qemu::format::{CHUNK_SIZE, HEADER_SIZE};
+use tracewright_input::{OutputFile, OutputFolder};
+use tracewright_qemu::format::{CHUNK_SIZE, HEADER_SIZE, Target};
 use tracewright_qemu::live::{Connection, Receiver, SLOTS};
 
 use super::capture::Capture;
@@ -22,13 +22,15 @@ use crate::{Error, Remark};
 /// A program that is ready to run under QEMU.
 pub struct Recorder {
     options: QemuOptions,
-    sysroot: Option<PathBuf>,
+    symfs: Option<PathBuf>,
     program: Program,
     qemu: PathBuf,
     plugin: PathBuf,
     receiver: Receiver,
-    /// Created before the program runs, so that it does not run in vain.
+    /// Claimed before the program runs, so that it does not run in vain. It takes its place when all processes have ended.
+    folder: Option<OutputFolder>,
     capture: Mutex<Option<Capture>>,
+    log: Mutex<Option<OutputFile>>,
     waits: Waits,
 }
 
@@ -39,8 +41,8 @@ impl Recorder {
     /// Fails if something is missing, cannot be written, or does not fit the program.
     pub fn new(options: QemuOptions, remarks: &mut Vec<Remark>) -> Result<Self, Error> {
         let prefix = std::env::var_os("QEMU_LD_PREFIX").filter(|prefix| !prefix.is_empty());
-        let sysroot = options.sysroot.clone().or(prefix.map(PathBuf::from));
-        let program = program::find(&options.program, sysroot.as_deref())?;
+        let symfs = options.symfs.clone().or(prefix.map(PathBuf::from));
+        let program = program::find(&options.program, symfs.as_deref())?;
         check_data(&options, &program, remarks)?;
         let path = std::env::var_os("PATH").unwrap_or_default();
         let qemu = tools::qemu(program.target, options.qemu.as_deref(), &path)?;
@@ -51,16 +53,22 @@ impl Recorder {
             Error::Qemu(what)
         })?;
         let data = options.data.unwrap_or(LogData::Nothing);
-        let capture = match &options.capture {
-            Some(asked) => Some(Capture::create(&asked.dir, program.target, asked, data, &program.name())?),
+        let folder = options.capture.as_ref().map(|asked| asked.place().claim()).transpose()?;
+        let capture = match options.capture.as_ref().zip(folder.clone()) {
+            Some((asked, folder)) => {
+                Some(Capture::create(folder, program.target, asked, data, &program.name())?)
+            }
             None => None,
         };
-        if let Some(log) = &options.log {
-            File::create(log).map_err(|error| Error::read(log, error))?;
-        }
+        let log = options.log.as_ref().map(crate::record::LogOutput::create).transpose()?;
         let waits = Waits::new(options.follows_forks, options.has_terminal);
-        let capture = Mutex::new(capture);
-        Ok(Self { options, sysroot, program, qemu, plugin, receiver, capture, waits })
+        let (capture, log) = (Mutex::new(capture), Mutex::new(log));
+        Ok(Self { options, symfs, program, qemu, plugin, receiver, folder, capture, log, waits })
+    }
+
+    /// Returns the processor that the program is for.
+    pub fn target(&self) -> Target {
+        self.program.target
     }
 
     /// Returns a handle that interrupts the recording, as Ctrl-C does.
@@ -74,13 +82,15 @@ impl Recorder {
     /// Fails if QEMU cannot be run, or ends before the program begins, or if a capture cannot be made. Later errors are in
     /// [`Recorded::problems`](super::Recorded::problems), beside what was recorded until then.
     pub fn run(self, progress: &mut dyn FnMut(&Counts)) -> Result<QemuRecording, Error> {
-        let Self { options, sysroot, program, qemu, plugin, receiver, capture, waits } = self;
+        let Self { options, symfs, program, qemu, plugin, receiver, folder, capture, log, waits } = self;
         let arguments = plugin_arguments(&options, &receiver);
-        let child = command((&qemu, &plugin), &program, sysroot.as_deref(), &options, &arguments)
+        let child = command((&qemu, &plugin), &program, symfs.as_deref(), &options, &arguments)
             .spawn()
             .map_err(|error| Error::Qemu(format!("{}: cannot be run: {error}", qemu.display())))?;
         let (counts, start) = (Counts::default(), Instant::now());
-        let begin = |connection: &Connection| begin(&options, &program, &capture, connection);
+        let begin = |connection: &Connection| {
+            begin(&options, &program, folder.as_ref(), (&capture, &log), connection)
+        };
         let ended = session::run(
             child,
             &receiver,
@@ -101,6 +111,9 @@ impl Recorder {
         }
         let mut processes = ended.work.into_iter().collect::<Result<Vec<_>, _>>()?;
         processes.sort_by_key(|process| process.header.forked_from != 0);
+        if let Some(folder) = folder.filter(|_| processes.iter().all(|process| process.problems.is_empty())) {
+            folder.finish()?;
+        }
         Ok(QemuRecording { name: program.name(), status, interrupts: ended.interrupts, seconds, processes })
     }
 }
@@ -154,7 +167,8 @@ fn plugin_arguments(options: &QemuOptions, receiver: &Receiver) -> Vec<(&'static
 fn begin(
     options: &QemuOptions,
     program: &Program,
-    first: &Mutex<Option<Capture>>,
+    folder: Option<&OutputFolder>,
+    (first, first_log): (&Mutex<Option<Capture>>, &Mutex<Option<OutputFile>>),
     connection: &Connection,
 ) -> Result<(Option<Capture>, Option<Keep>), Error> {
     let (header, pid) = (connection.header(), connection.pid());
@@ -166,22 +180,23 @@ fn begin(
         )));
     }
     let first = first.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let capture = match (first, &options.capture) {
+    let capture = match (first, options.capture.as_ref().zip(folder)) {
         (Some(capture), _) => Some(capture),
-        (None, Some(asked)) => {
-            let dir = asked.dir.join(format!("pid{pid}"));
+        (None, Some((asked, folder))) => {
+            let dir = folder.inside(&format!("pid{pid}"))?;
             let data = options.data.unwrap_or(LogData::Nothing);
-            Some(Capture::create(&dir, header.target, asked, data, &program.name())?)
+            Some(Capture::create(dir, header.target, asked, data, &program.name())?)
         }
         (None, None) => None,
     };
     let keep = match &options.log {
-        Some(path) => {
-            let mut name = path.clone().into_os_string();
-            if header.forked_from != 0 {
-                name.push(format!(".{pid}"));
-            }
-            Some(Keep::create(Path::new(&name), header).map_err(|error| Error::write(path, error))?)
+        Some(log) => {
+            let first = first_log.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let file = match first.filter(|_| header.forked_from == 0) {
+                Some(file) => file,
+                None => log.beside(&format!(".{pid}")).create()?,
+            };
+            Some(Keep::create(file, header).map_err(|error| Error::write(&log.path, error))?)
         }
         None => None,
     };

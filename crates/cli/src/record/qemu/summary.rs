@@ -9,7 +9,7 @@ use tracewright_capture::qemu::{QemuRecording, Recorded, as_code, describe, sign
 use tracewright_qemu::format::Off;
 
 use crate::capture;
-use crate::output::{Error, Form, Outcome, report, say, write};
+use crate::output::{Error, Outcome, Output, is_quiet, remark, report, say};
 use crate::port;
 use crate::record::{Opts, grouped, unknown_line};
 
@@ -60,7 +60,7 @@ impl Summary {
     }
 
     /// Says it all, and how it ended.
-    pub fn end(self, opts: &Opts) -> Result<Outcome, Error> {
+    pub fn end(self, opts: &Opts, summary: Option<Output>) -> Result<Outcome, Error> {
         let is_limited = self.is_limited();
         let mut has_problems = false;
         self.processes.iter().flat_map(|process| &process.remarks).for_each(capture::remark);
@@ -71,10 +71,10 @@ impl Summary {
                 format!("process {}: ", process.pid)
             };
             for note in process.notes.iter().take(MOST_NOTES) {
-                report(&format!("{of}{note}"));
+                remark(&format!("{of}{note}"));
             }
             if let Some(more) = process.notes.len().checked_sub(MOST_NOTES).filter(|more| *more > 0) {
-                report(&format!("{of}{more} more remarks like these"));
+                remark(&format!("{of}{more} more remarks like these"));
             }
             for problem in &process.problems {
                 has_problems = true;
@@ -84,10 +84,10 @@ impl Summary {
         if let Some(how) = self.how(opts, has_problems) {
             report(&format!("{}: {how}", self.name));
         }
-        if let Some(path) = &opts.summary {
-            write(path, Form::Json, self.json().as_bytes(), false)?;
+        if let Some(file) = summary {
+            file.write_whole(self.json().as_bytes(), false)?;
         }
-        if !opts.quiet {
+        if !is_quiet() {
             self.report(opts);
         }
         Ok(if has_problems || is_limited {
@@ -170,7 +170,7 @@ impl Summary {
         let process = |process: &Recorded| {
             let threads = process.threads.iter().map(|thread| {
                 serde_json::json!({
-                    "index": thread.index, "tid": thread.tid, "instructions": thread.instructions,
+                    "thread": thread.index, "tid": thread.tid, "instructions": thread.instructions,
                     "complete": thread.off.is_some(),
                 })
             });
@@ -191,6 +191,6 @@ impl Summary {
             "port": self.port.as_ref().map(port::json),
             "processes": self.processes.iter().map(process).collect::<Vec<_>>(),
         });
-        format!("{object}\n")
+        crate::json::line("record", object)
     }
 }

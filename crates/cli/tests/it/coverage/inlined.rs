@@ -61,7 +61,7 @@ fn inlined_code_is_of_the_function_that_the_source_tells() {
     };
     let ours = json(&capture);
     let mut counted = (0, 0);
-    for file in rows(&ours, "files").iter().filter(|file| file["source"] == true) {
+    for file in rows(&ours, "files").iter().filter(|file| file["has_lines"] == true) {
         let path = string(file, "file");
         let own = path.rsplit('/').next().unwrap();
         let mut sum = (0, 0);
@@ -73,13 +73,13 @@ fn inlined_code_is_of_the_function_that_the_source_tells() {
         assert_eq!(sum.1, instructions(&|file| file == own), "{path}");
         counted = (counted.0 + sum.0, counted.1 + sum.1);
     }
-    assert_eq!(counted, part(&ours["sources"], "instructions"));
+    assert_eq!(counted, part(&ours["source_files"], "instructions"));
     let with_lines = instructions(&|file| !file.is_empty());
     assert!(counted.1 > 100 && counted.1 == with_lines, "{counted:?} {with_lines}");
     let main = there[&("main".to_owned(), "main.cpp".to_owned())].0.len();
     let annotated = run!("annotate {capture} main --json").ends(0).json();
-    let own = rows(&annotated[0], "instructions").iter().filter(|row| row["inlined"].is_null()).count();
-    let of_main = functions(&ours).filter(|row| row["name"] == "main");
+    let own = rows(&annotated["functions"][0], "code").iter().filter(|row| row["inlined"].is_null()).count();
+    let of_main = functions(&ours).filter(|row| row["function"] == "main");
     let of_main: u64 = of_main.map(|row| part(row, "instructions").1).sum();
     assert_eq!((own, of_main), (main, main as u64));
 }
@@ -138,9 +138,9 @@ fn functions_that_are_inlined_are_found_by_name() {
         ("main", "main"),
     ] {
         let part = json(&format!("{capture} --function {asked}"));
-        let expected: Vec<_> = functions(&of_file).filter(|function| function["name"] == row).collect();
+        let expected: Vec<_> = functions(&of_file).filter(|function| function["function"] == row).collect();
         assert_eq!(functions(&part).collect::<Vec<_>>(), expected, "{asked}");
-        assert!(expected.len() == 1 && expected[0]["ran"] == true, "{asked}: {expected:?}");
+        assert!(expected.len() == 1 && expected[0]["has_run"] == true, "{asked}: {expected:?}");
         assert_eq!(rows(&part, "files").len(), 1, "{asked}");
         if !["_Z5riskyi", "risky(int)"].contains(&asked) {
             executed += number(&part["funnel"], "in_output");
@@ -151,7 +151,7 @@ fn functions_that_are_inlined_are_found_by_name() {
     run!("coverage {capture} --function mian").ends(2).says("there is main");
     // The copy of its own never ran; of the other there is none.
     for (function, own) in [("risky", "never ran on its own"), ("Sq::Sq", "has no code of its own")] {
-        let inlined = run!("annotate {capture} {function}").ends(1);
+        let inlined = run!("annotate {capture} {function} --no-inline").ends(1);
         inlined.says(format!("{function} {own}: it ran inlined into main;"));
     }
     run!("annotate {capture} mian").ends(2).says("do you mean main?");
@@ -181,8 +181,10 @@ fn calls_of_inlined_functions_are_those_of_all_units() {
     other(folder.path(), "riscv64-linux-gnu-gcc -O2 -g -static -o app a.c b.c main.c");
     let ours = json(&recorded(&folder, &folder.join("app"), ""));
     let file = rows(&ours, "files").iter().find(|file| string(file, "file").ends_with("/h.h")).unwrap();
-    let calls: Vec<_> =
-        rows(file, "functions_list").iter().map(|function| (&function["name"], &function["calls"])).collect();
+    let calls: Vec<_> = rows(file, "functions_list")
+        .iter()
+        .map(|function| (&function["function"], &function["calls"]))
+        .collect();
     assert_eq!(calls, [(&"one".into(), &17.into()), (&"twice".into(), &17.into())]);
 }
 
@@ -273,9 +275,9 @@ fn calls_of_inlined_functions_are_those_of_gcov() {
         let capture = recorded(&folder, &folder.join("plain"), "");
         let ours = json(&format!("{capture} --file calls.cpp"));
         let found = rows(&rows(&ours, "files")[0], "functions_list").iter();
-        let found: BTreeMap<_, _> = found.map(|function| calls(function, "name", "calls")).collect();
+        let found: BTreeMap<_, _> = found.map(|function| calls(function, "function", "calls")).collect();
         assert_eq!(found, told, "{level}");
-        let info = run!("coverage {capture} --file calls.cpp --lcov -").good();
+        let info = run!("coverage {capture} --file calls.cpp --format lcov").good();
         for row in ["FNDA:150,Sq::Sq(double)", "FNDA:30,operator()", &format!("FN:{line},operator()")] {
             assert!(info.lines().any(|line| line == row), "{row}: {info}");
         }

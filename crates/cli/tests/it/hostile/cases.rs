@@ -34,6 +34,10 @@ const OF_CAPTURES: &[&str] = &[
     "profile IN --format csv --rows edges -o OUT",
     "profile IN --format csv --rows function-events --calls",
     "profile IN --format folded",
+    "profile IN --format folded --no-inline",
+    "profile IN --format tree",
+    "profile IN --format tree --json",
+    "profile IN --format csv --rows call-edges",
     "profile IN --format folded --weight cycles",
     "profile IN --format flamegraph -o OUT",
     "profile IN --format pprof -o OUT",
@@ -51,14 +55,16 @@ const OF_CAPTURES: &[&str] = &[
     "profile IN --format tracewright -o OUT",
     "coverage IN",
     "coverage IN IN --json",
-    "coverage IN --csv",
+    "coverage IN --format csv",
     "coverage IN --missing",
-    "coverage IN --lcov OUT",
+    "coverage IN --format lcov -o OUT",
     "annotate IN main",
     "annotate IN main --json",
+    "annotate IN main --format csv",
     "annotate IN _start --no-source",
     "stalls IN",
     "stalls IN --json",
+    "stalls IN --by lines --format csv",
     "stalls IN --by instructions --histogram OUT --timeline OUT.svg",
     "timeline IN -o OUT",
     "timeline IN -o OUT --format perfetto --instructions",
@@ -67,7 +73,7 @@ const OF_CAPTURES: &[&str] = &[
     "merge IN -o OUT --json",
     "diff IN IN",
     "diff IN IN --json",
-    "diff IN IN --csv",
+    "diff IN IN --format csv",
 ];
 
 /// Options that most of them take.
@@ -103,11 +109,11 @@ const OF_LOGS: &[&str] = &[
     "encode IN --image in/program.elf -o OUT --delta",
     "encode IN --image in/program.elf -o OUT --option data=address,value -q",
     "encode IN --image in/program.elf -o OUT --rv32",
-    "encode IN --image in/program.elf -o OUT --port 1/2 --buffer 64B --when-full drop",
-    "record --from IN in/program.elf",
-    "record --from IN --timing cva6_like in/program.elf",
-    "record --from IN --listing OUT in/program.elf",
-    "record --from IN --protocol etrace -o OUT in/program.elf",
+    "encode IN --image in/program.elf -o OUT --port 1/2 --port-buffer 64B --when-full drop",
+    "record --from-log IN in/program.elf",
+    "record --from-log IN --timing cva6_like in/program.elf",
+    "record --from-log IN --listing OUT in/program.elf",
+    "record --from-log IN --protocol etrace -o OUT in/program.elf",
 ];
 
 const OF_PLUGIN_LOGS: &[&str] = &[
@@ -118,7 +124,7 @@ const OF_PLUGIN_LOGS: &[&str] = &[
     "stats IN --thread 0",
     "encode IN -o OUT",
     "encode IN -o OUT --option data=address --thread 0",
-    "record --from IN --thread 0",
+    "record --from-log IN --thread 0",
 ];
 
 const OF_PROGRAMS: &[&str] = &[
@@ -134,8 +140,8 @@ const OF_PROGRAMS: &[&str] = &[
 const OF_TIMING: &[&str] = &["record -q --max-instructions 2000 --timing IN in/program.elf"];
 
 const OF_EVENTS: &[&str] = &[
-    "record -q --max-instructions 2000 --protocol etrace -o OUT --events IN --when 'event button' in/program.elf",
-    "record -q --max-instructions 2000 --protocol etrace -o OUT --events IN --when 'start on button' in/program.elf",
+    "record -q --max-instructions 2000 --protocol etrace -o OUT --when-events IN --when 'event button' in/program.elf",
+    "record -q --max-instructions 2000 --protocol etrace -o OUT --when-events IN --when 'start on button' in/program.elf",
 ];
 
 const OF_PARAMETERS: &[&str] = &[
@@ -146,7 +152,9 @@ const OF_PARAMETERS: &[&str] = &[
 
 /// A command line for an input.
 pub fn command(rng: &mut Rng, input: &Input) -> Vec<String> {
+    let is_read_as_capture = matches!(input.kind, Kind::Log | Kind::PluginLog) && rng.one_in(2);
     let lines = match input.kind {
+        _ if is_read_as_capture => OF_CAPTURES,
         Kind::Capture | Kind::Raw | Kind::Profile => OF_CAPTURES,
         Kind::BranchList => OF_LISTS,
         Kind::Log => OF_LOGS,
@@ -166,7 +174,7 @@ pub fn command(rng: &mut Rng, input: &Input) -> Vec<String> {
     args.extend(options);
     // A few bytes of trace can stand for billions of instructions: whoever reads foreign traces sets a limit.
     let decodes = !matches!(args[0].as_str(), "info" | "packets" | "stats");
-    if decodes && matches!(input.kind, Kind::Capture | Kind::Raw) {
+    if decodes && (is_read_as_capture || matches!(input.kind, Kind::Capture | Kind::Raw)) {
         args.extend(["--max-instructions", "5000000"].map(String::from));
     }
     if matches!(input.kind, Kind::Capture | Kind::Raw | Kind::Profile) && rng.one_in(3) {
@@ -236,8 +244,8 @@ const EXTREMES: &str = "0 1 -1 ffffffffffffffff 0xffffffffffffffff 1844674407370
     9223372036854775808 0x80000000 4294967296 255";
 
 /// Options that are never tried: they write where they say, run other programs, or give a program the host's files.
-const NEVER: &str = "--output --log --listing --summary --lcov --histogram --timeline --qemu --qemu-path \
-    --qemu-option --sysroot --follow-forks --writable --root --host-files --help";
+const NEVER: &str = "--output --log --listing --summary-json --histogram --timeline --qemu --qemu-path \
+    --qemu-option --symfs --follow-forks --writable --root --host-files --help";
 
 /// Options of a verb, and whether each takes a value, from its help.
 pub fn options(verb: &str, help: &str) -> Vec<(String, String, bool)> {

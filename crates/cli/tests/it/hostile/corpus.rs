@@ -4,10 +4,11 @@ use std::fs;
 use std::path::Path;
 
 use crate::damage::SOURCES;
+use crate::perf_run_time::jitted;
 use crate::run::{elf, files, root, run, words};
 use tracewright_hart::timing::Config;
 use tracewright_testkit::Scratch;
-use tracewright_testkit::perf::{Form, Recording, who};
+use tracewright_testkit::perf::{BpfProgram, Form, Recording, who};
 
 /// What an input is, which decides what is done with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,6 +140,7 @@ pub fn make() -> Vec<Input> {
         Input::file(Kind::PluginLog, "plugin.log", sample("retirement.log")),
     ];
     inputs.extend(recorded());
+    inputs.push(run_time_code());
     for (name, text) in TEXT_LOGS {
         let log = Input::file(Kind::Log, name, text.into()).with("program.elf", program("args.elf"));
         inputs.push(log);
@@ -155,6 +157,21 @@ pub fn make() -> Vec<Input> {
         inputs.push(Input::file(kind, name, text.into()).with("program.elf", program("args.elf")));
     }
     inputs
+}
+
+/// A recording of code that was made and changed at run time.
+fn run_time_code() -> Input {
+    let scratch = Scratch::new("hostile-run-time");
+    let mut made = jitted(&scratch, 2);
+    let functions = vec![(0x9_0000, [7; 8], vec![0x1f, 0x20, 0x03, 0xd5])];
+    made.recording.bpf_programs(&[BpfProgram { id: 3, name: "probe", functions }]).bpf_event(3, 1, 3, [7; 8]);
+    made.recording.ksymbol(4, 0x9_0000, 4, 1, false, "bpf_prog_0707070707070707_probe");
+    made.recording.ksymbol(5, 0xa_0000, 0x100, 2, false, "page").text_poke(6, 0xa_0010, &[], &[3; 8]);
+    made.recording.text_poke(7, 0x8000, &[4; 4], &[5; 4]);
+    let recording = fs::read(made.write(&scratch)).unwrap();
+    let dump = fs::read(scratch.path().join("root/jit-100.dump")).unwrap();
+    let input = Input::file(Kind::Capture, "perf.data", recording).with("jit-100.dump", dump);
+    Input { victims: 2, ..input }.options("--symfs in")
 }
 
 /// What the command records and keeps.

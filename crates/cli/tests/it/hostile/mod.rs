@@ -160,10 +160,11 @@ fn hostile_arguments() {
             }
         };
         write_all(input, worker);
-        args.push(option);
+        // Before the files: what comes after the program of `record` is the program's own.
+        args.insert(1, option);
         if rng.one_in(4) {
             let (_, more) = cases::hostile_option(rng.next_u64(), &options);
-            args.push(more);
+            args.insert(1, more);
         }
         args
     });

@@ -11,7 +11,7 @@ use tracewright_testkit::Scratch;
 /// Records a sample program, or the one with this path, into the folder `run`; what it came to.
 pub fn record(place: &Scratch, program: &str, more: &str) -> Value {
     let (dir, summary) = (place.join("run"), place.join("summary.json"));
-    let ran = run!("{ETRACE} {dir} --summary {summary} {more} {}", elf(program));
+    let ran = run!("{ETRACE} {dir} --summary-json {summary} {more} {}", elf(program));
     // Programs end with a status of their own.
     assert_ne!(ran.status, Some(2), "{program} {more}: {}", ran.err);
     value(summary)

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::num::NonZero;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::framed;
 use crate::run::{number, run, string, text, values};
@@ -154,13 +154,17 @@ impl Made {
     /// Writes the recording, decodes it, and compares.
     pub fn check(mut self, scratch: &Scratch) {
         let path = self.write(scratch);
+        self.compare(&path, scratch);
+    }
+
+    /// Decodes the recording at a path, and compares it with what ran.
+    pub fn compare(&self, path: &Path, scratch: &Scratch) {
         for jobs in [1, 3] {
-            let decoded =
-                run!("decode --json --jobs {jobs} {} --symfs {}", text(&path), scratch.join("root"));
+            let decoded = run!("decode --json --jobs {jobs} {} --symfs {}", text(path), scratch.join("root"));
             let mut told = Vec::new();
             for object in values(&decoded.good()).filter(|object| object["kind"] == "block") {
                 let address = |key: &str| string(&object, key).to_owned();
-                told.push((address("start"), address("end"), number(&object, "count")));
+                told.push((address("address"), address("end"), number(&object, "instructions")));
             }
             let ran = self.ran.iter();
             let ran: Vec<_> = ran

@@ -33,7 +33,7 @@ pub fn record(program: &Program<'_>, options: &[&str]) -> Recorded {
     command.env("TRACEWRIGHT_QEMU_PLUGIN", plugin);
     command.args(options).args(["-o", &folder.join("capture"), "--log", &folder.join("log")]);
     if let Some(root) = program.root {
-        command.arg("--sysroot").arg(root);
+        command.arg("--symfs").arg(root);
     }
     for (name, value) in program.environment {
         let mut variable = OsString::from(name);

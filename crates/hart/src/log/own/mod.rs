@@ -18,7 +18,7 @@ use std::{error, fmt, io};
 use tracewright_core::{Ended, Flow, Isa, Role};
 use tracewright_isa::riscv::AccessKind;
 
-pub use reader::{Header, Reader};
+pub use reader::{Decoder, Header, Reader};
 pub use writer::Writer;
 
 /// First bytes of a log.

@@ -1,5 +1,4 @@
 use std::io::{self, Read};
-use std::mem;
 
 use tracewright_core::{Block, Class, Isa};
 use tracewright_isa::riscv::Xlen;
@@ -22,15 +21,54 @@ pub struct Header {
     pub cycles: bool,
 }
 
+impl Header {
+    /// Bytes of the header.
+    pub const LEN: usize = MAGIC.len() + 4;
+
+    /// Reads the first bytes of a log.
+    ///
+    /// # Errors
+    /// Returns an error if they are not those of a supported log.
+    pub fn read(header: &[u8]) -> Result<Self, Error> {
+        let (magic, rest) = header.split_at_checked(MAGIC.len()).ok_or(Error::NotALog)?;
+        let (MAGIC, &[version, xlen, contents, zero]) = (magic.try_into().unwrap_or(&[0; 8]), rest) else {
+            return Err(Error::NotALog);
+        };
+        if !(1..=VERSION).contains(&version) {
+            return Err(Error::Version(version));
+        }
+        let xlen = match xlen {
+            32 => Xlen::Rv32,
+            64 => Xlen::Rv64,
+            _ => return Err(Error::NotALog),
+        };
+        if contents & !7 != 0 || zero != 0 {
+            return Err(Error::Contents(contents & !7));
+        }
+        Ok(Self {
+            xlen,
+            accesses: contents & 1 != 0,
+            instructions: contents & 2 != 0,
+            cycles: contents & 4 != 0,
+        })
+    }
+}
+
 /// Reader of a log.
 #[derive(Debug)]
 pub struct Reader<R> {
     input: R,
+    chunk: Vec<u8>,
+    decoder: Decoder,
+}
+
+/// Decoder of a log's chunks, which whoever has them passes one by one.
+#[derive(Debug)]
+pub struct Decoder {
     header: Header,
     model: Model,
     /// Offset of the next chunk.
     offset: u64,
-    chunk: Vec<u8>,
     cycles: Vec<u64>,
     blocks: u64,
     instructions: u64,
@@ -45,55 +83,25 @@ impl<R: Read> Reader<R> {
     /// # Errors
     /// Returns an error if `input` cannot be read or is no supported log.
     pub fn new(mut input: R) -> Result<Self, Error> {
-        let mut header = [0; MAGIC.len() + 4];
+        let mut header = [0; Header::LEN];
         let len = fill(&mut input, &mut header)?;
-        let (magic, rest) = header.split_at(MAGIC.len());
-        if len < header.len() || magic != MAGIC {
-            return Err(Error::NotALog);
-        }
-        if !(1..=VERSION).contains(&rest[0]) {
-            return Err(Error::Version(rest[0]));
-        }
-        let xlen = match rest[1] {
-            32 => Xlen::Rv32,
-            64 => Xlen::Rv64,
-            _ => return Err(Error::NotALog),
-        };
-        if rest[2] & !7 != 0 || rest[3] != 0 {
-            return Err(Error::Contents(rest[2] & !7));
-        }
-        Ok(Self {
-            input,
-            header: Header {
-                xlen,
-                accesses: rest[2] & 1 != 0,
-                instructions: rest[2] & 2 != 0,
-                cycles: rest[2] & 4 != 0,
-            },
-            model: Model::new(),
-            offset: header.len() as u64,
-            chunk: Vec::new(),
-            cycles: Vec::new(),
-            blocks: 0,
-            instructions: 0,
-            is_at_end: false,
-            has_failed: false,
-        })
+        let header = Header::read(&header[..len])?;
+        Ok(Self { input, chunk: Vec::new(), decoder: Decoder::new(header) })
     }
 
     /// Returns the contents.
     pub fn header(&self) -> Header {
-        self.header
+        self.decoder.header
     }
 
     /// Returns the number of blocks reported so far.
     pub fn blocks(&self) -> u64 {
-        self.blocks
+        self.decoder.blocks
     }
 
     /// Returns the number of their instructions.
     pub fn instructions(&self) -> u64 {
-        self.instructions
+        self.decoder.instructions
     }
 
     /// Replays the whole log to `sink`.
@@ -111,37 +119,87 @@ impl<R: Read> Reader<R> {
     /// Returns an error if there is no complete, sound chunk. Nothing of it was reported, unless the chunk has wrong
     /// contents with a correct checksum. What follows cannot be read, since it depends on what is missing.
     pub fn read_chunk(&mut self, sink: &mut impl HartSink) -> Result<bool, Error> {
-        if self.is_at_end {
+        if self.decoder.is_at_end {
             return Ok(false);
         }
+        if !self.decoder.has_failed {
+            self.load().inspect_err(|_| self.decoder.has_failed = true)?;
+        }
+        self.decoder.chunk(&self.chunk, sink)
+    }
+
+    /// Reads the next chunk, or what there is of it.
+    fn load(&mut self) -> Result<(), Error> {
+        self.chunk.resize(HEAD, 0);
+        let len = fill(&mut self.input, &mut self.chunk)?;
+        self.chunk.truncate(len);
+        if let Some(len) = Decoder::chunk_len(&self.chunk) {
+            self.chunk.resize(len, 0);
+            let len = HEAD + fill(&mut self.input, &mut self.chunk[HEAD..])?;
+            self.chunk.truncate(len);
+        }
+        Ok(())
+    }
+}
+
+impl Decoder {
+    /// Bytes of a chunk's head.
+    pub const HEAD: usize = HEAD;
+
+    /// Creates a decoder of the chunks after this header.
+    pub fn new(header: Header) -> Self {
+        Self {
+            header,
+            model: Model::new(),
+            offset: Header::LEN as u64,
+            cycles: Vec::new(),
+            blocks: 0,
+            instructions: 0,
+            is_at_end: false,
+            has_failed: false,
+        }
+    }
+
+    /// Returns the length of the chunk that begins with `bytes`; `None` if its head is incomplete, or if no chunk is as long.
+    pub fn chunk_len(bytes: &[u8]) -> Option<usize> {
+        let Head { codes, data, .. } = Head::read(bytes.first_chunk()?);
+        let len = codes.checked_add(data)? as usize;
+        (len <= LARGEST).then_some(HEAD + len)
+    }
+
+    /// Returns whether the end of the log was reached.
+    pub fn is_at_end(&self) -> bool {
+        self.is_at_end
+    }
+
+    /// Passes what is in the next chunk to `sink`, with [offsets](HartSink::offset) from the start of the log. Returns `false` for the
+    /// chunk that ends the log.
+    ///
+    /// # Errors
+    /// Returns an error if the chunk is not complete and sound, as [`Reader::read_chunk`] does.
+    pub fn chunk(&mut self, chunk: &[u8], sink: &mut impl HartSink) -> Result<bool, Error> {
         if self.has_failed {
             return Err(Error::Damaged { offset: self.offset, what: "reading ended here" });
         }
-        let read = self.next_chunk(sink);
+        let read = self.take(chunk, sink);
         self.has_failed = read.is_err();
         read
     }
 
-    fn next_chunk(&mut self, sink: &mut impl HartSink) -> Result<bool, Error> {
+    fn take(&mut self, bytes: &[u8], sink: &mut impl HartSink) -> Result<bool, Error> {
         let offset = self.offset;
-        let mut head = [0; HEAD];
-        if fill(&mut self.input, &mut head)? < HEAD {
-            return Err(Error::Truncated { offset });
-        }
         let damaged = |what| Error::Damaged { offset, what };
-        let Head { codes, data, blocks, instructions } = Head::read(&head);
-        let len = u64::from(codes) + u64::from(data);
-        if len > LARGEST as u64 {
-            return Err(damaged("it is larger than any"));
-        }
-        self.chunk.resize(len as usize, 0);
-        if fill(&mut self.input, &mut self.chunk)? < len as usize {
+        let Some((head, chunk)) = bytes.split_first_chunk::<HEAD>() else {
             return Err(Error::Truncated { offset });
+        };
+        let Head { codes, blocks, instructions, .. } = Head::read(head);
+        match Self::chunk_len(bytes) {
+            None => return Err(damaged("it is larger than any")),
+            Some(len) if len > bytes.len() => return Err(Error::Truncated { offset }),
+            Some(_) if !Head::is_sound(head, chunk) => return Err(damaged("its checksum is wrong")),
+            Some(_) => {}
         }
-        if !Head::is_sound(&head, &self.chunk) {
-            return Err(damaged("its checksum is wrong"));
-        }
-        if len == 0 {
+        if chunk.is_empty() {
             if instructions != self.instructions {
                 return Err(damaged("there were not as many instructions as it says"));
             }
@@ -149,22 +207,21 @@ impl<R: Read> Reader<R> {
             return Ok(false);
         }
         let before = (self.blocks, self.instructions);
-        let chunk = mem::take(&mut self.chunk);
         let (codes, data) = chunk.split_at(codes as usize);
-        let told = self.tell(codes, data, sink);
-        self.chunk = chunk;
-        told.ok_or(damaged("it tells nonsense"))?;
+        self.tell(codes, data, sink).ok_or(damaged("it tells nonsense"))?;
         let counts = (self.blocks - before.0, self.instructions.wrapping_sub(before.1));
         if counts != (u64::from(blocks), instructions) {
             return Err(damaged("it does not tell as much as it says"));
         }
-        self.offset += HEAD as u64 + len;
+        self.offset += bytes.len() as u64;
         Ok(true)
     }
 
     fn tell(&mut self, codes: &[u8], data: &[u8], sink: &mut impl HartSink) -> Option<()> {
         let mut data = Cursor(data);
-        for &code in codes {
+        let first = self.offset + HEAD as u64;
+        for (offset, &code) in (first..).zip(codes) {
+            sink.offset(offset);
             match code {
                 _ if code < code::SECOND => self.run(u32::from(code) + 1, &mut data, sink)?,
                 _ if code < code::KNOWN => {

@@ -19,6 +19,7 @@ pub fn random(rng: &mut Rng) -> Profile {
             name: format!("/bin/{}{number}", rng.pick(&["x", "y"])),
             build_id: if number < 2 { vec![number; 20] } else { Vec::new() },
             is_elf: number < 3,
+            found: (rng.below(2) == 0).then(|| format!("/found/{}", rng.below(5))),
             code: (0..rng.below(3)).map(|_| segment(rng)).collect(),
         });
     }

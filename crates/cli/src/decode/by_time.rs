@@ -1,0 +1,67 @@
+//! `decode --by-time`: the lines of all sources, in the order of their timestamps.
+
+use std::io::Write;
+
+use tracewright::{TimedElement, Trace};
+use tracewright_core::text::Printable;
+use tracewright_engine::Engine;
+
+use super::bodies::Bodies;
+use super::json::Json;
+use super::listing::Lines;
+use super::text::Text;
+use super::{BufferDecode, Opts, Shown, first_line, line, quoted, source};
+use crate::line::Line;
+use crate::output::{Error, Form, Output, remark};
+use crate::terminal::heading;
+
+/// Bytes of lines that are written at once.
+const AT_ONCE: usize = 1 << 16;
+
+/// Writes the lines of all buffers to standard output, and reports what is wrong with them.
+pub fn show(trace: &Trace, engine: &Engine, opts: &Opts) -> Result<Shown, Error> {
+    let detail = opts.detail();
+    if opts.json {
+        let of_buffer = |buffer| Json { buffer: quoted(buffer), detail, times: true, bodies: Bodies::new() };
+        let lines: Vec<_> = trace.capture().buffers.iter().map(of_buffer).collect();
+        list(trace, engine, |of| &lines[of.buffer], &first_line(false), Form::Json)
+    } else {
+        let lines = Text::new(detail, false, true);
+        list(trace, engine, |_| &lines, &heading(&lines.columns()), Form::Table)
+    }
+}
+
+fn list<'a, L: Lines + 'a>(
+    trace: &Trace,
+    engine: &Engine,
+    lines: impl Fn(&TimedElement) -> &'a L,
+    columns: &str,
+    form: Form,
+) -> Result<Shown, Error> {
+    let mut elements = trace.elements_by_time()?;
+    let mut out = Output::paged(form);
+    out.write_all(columns.as_bytes())?;
+    let mut text = Line::default();
+    for element in &mut elements {
+        let source = source(trace, element.source, element.id);
+        line(trace, lines(&element), &mut text, &source, &element.listed);
+        if text.bytes().len() >= AT_ONCE {
+            out.write_all(text.bytes())?;
+            text.clear();
+        }
+    }
+    out.write_all(text.bytes())?;
+    out.flush()?;
+    let (mut shown, mut untimed) = (Shown::default(), Vec::new());
+    for outcome in elements.finish()? {
+        let buffer = &trace.capture().buffers[outcome.value.buffer];
+        let decode = BufferDecode { trace, engine, buffer, no_image: false, again: false, has_funnel: false };
+        shown.add(decode.shown(&outcome));
+        untimed.extend(outcome.value.untimed.iter().map(|&of| &trace.capture().sources[of].name));
+    }
+    if !untimed.is_empty() {
+        let names: Vec<_> = untimed.into_iter().map(|name| Printable(name).to_string()).collect();
+        remark(&format!("no timestamps, so that they come last: {}", names.join(", ")));
+    }
+    Ok(shown)
+}

@@ -1,0 +1,108 @@
+//! What a file may be that does not describe itself.
+
+use std::io::Write;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tracewright::survey::{Fit, FoundSource, Looks, Survey};
+
+use super::packing_words;
+use crate::json::line;
+use crate::output::{Error, Form, Outcome, Output, printable_path};
+
+/// Shows how a raw trace file may be read. `unknown` says that it does not describe itself.
+pub fn info(path: &Path, unknown: &tracewright::Error, as_json: bool) -> Result<Outcome, Error> {
+    let survey = tracewright::survey::survey(path)?;
+    if survey.fits.is_empty() && !as_json {
+        return Err(Error::Message(format!(
+            "{unknown}; nothing in its {} bytes looks like trace that tracewright knows",
+            survey.bytes
+        )));
+    }
+    let mut out = Output::stdout(Form::json_if(as_json));
+    match as_json {
+        true => out.write_all(line("info", json(path, &survey)).as_bytes())?,
+        false => text(&mut out, path, &survey)?,
+    }
+    out.flush()?;
+    Ok(Outcome::from_errors(survey.fits.is_empty().into()))
+}
+
+fn text(out: &mut impl Write, path: &Path, survey: &Survey) -> std::io::Result<()> {
+    writeln!(out, "raw trace file {}: {} bytes", printable_path(path), survey.bytes)?;
+    for (number, fit) in survey.fits.iter().enumerate() {
+        let how = if number == 0 { "looks like" } else { "or like" };
+        writeln!(out, "\n{how} {}", packing_words(fit.packing))?;
+        let is_chance = |source: &&FoundSource| source.syncs == 0 && source.bytes < survey.bytes / 100;
+        for source in fit.sources.iter().filter(|source| !is_chance(source)) {
+            let id = source.id.map_or("all".into(), |id| format!("ID {:#04x}", id.get()));
+            writeln!(out, "  {id:<8} {:>12} bytes  {}", source.bytes, looks(source))?;
+        }
+        let others = fit.sources.iter().filter(is_chance);
+        let (ids, bytes) = others.fold((0, 0), |(ids, bytes), of| (ids + 1, bytes + of.bytes));
+        if ids > 0 {
+            writeln!(out, "  {:<8} {bytes:>12} bytes  of {ids} more IDs", "")?;
+        }
+        if fit.lost > 0 {
+            writeln!(out, "  {:<8} {:>12} bytes  of no source", "", fit.lost)?;
+        }
+        if let Some(options) = fit.options() {
+            writeln!(out, "  try      {options}")?;
+        }
+    }
+    let any = |is_it: fn(&Looks) -> bool| {
+        survey.fits.iter().flat_map(|fit| &fit.sources).any(|source| is_it(&source.looks))
+    };
+    if any(|looks| matches!(looks, Looks::Etm { .. })) {
+        writeln!(out, "\nFor ETE, write ete in place of etm4. The trace does not tell the registers that")?;
+        writeln!(out, "--source takes: your driver or debugger knows them.")?;
+    }
+    if any(|looks| matches!(looks, Looks::Etrace(_))) {
+        writeln!(out, "\nThe trace does not tell the parameters of its encoder: those left out of")?;
+        writeln!(out, "--source are a guess.")?;
+    }
+    Ok(())
+}
+
+fn looks(source: &FoundSource) -> String {
+    let FoundSource { looks, syncs, .. } = source;
+    let plural = if *syncs == 1 { "" } else { "s" };
+    match looks {
+        Looks::Etm { counts_cycles } => {
+            let cycles = if *counts_cycles { ", with cycle counts" } else { "" };
+            format!("ETMv4 or ETE{cycles}: {syncs} A-Sync{plural}")
+        }
+        Looks::Older => {
+            format!("PTM, ETMv3 or ITM, which tracewright cannot read yet: {syncs} A-Sync{plural}")
+        }
+        Looks::Stm => format!("STM, which tracewright cannot read yet: {syncs} ASYNC{plural}"),
+        Looks::Etrace(_) => format!("E-Trace: {syncs} synchronisation point{plural}"),
+        _ => "no synchronisation point found".into(),
+    }
+}
+
+fn json(path: &Path, survey: &Survey) -> Value {
+    let source = |source: &FoundSource| {
+        let protocol = match source.looks {
+            Looks::Etm { .. } => Some("ETMv4 or ETE"),
+            Looks::Older => Some("PTM, ETMv3 or ITM"),
+            Looks::Stm => Some("STM"),
+            Looks::Etrace(_) => Some("E-Trace"),
+            _ => None,
+        };
+        json!({
+            "id": source.id.map(tracewright_core::TraceId::get), "bytes": source.bytes, "protocol": protocol,
+            "synchronisations": source.syncs, "source": source.description(),
+        })
+    };
+    let fit = |fit: &Fit| {
+        json!({
+            "packing": fit.packing.name(), "sources": fit.sources.iter().map(source).collect::<Vec<_>>(),
+            "bytes_lost": fit.lost, "options": fit.options(),
+        })
+    };
+    json!({
+        "file": path.display().to_string(), "bytes": survey.bytes,
+        "fits": survey.fits.iter().map(fit).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,71 @@
+use std::io::{self, Write};
+
+use tracewright_engine::Found;
+use tracewright_frames::Lost;
+use tracewright_input::{Buffer, Capture};
+
+use super::Printer;
+use crate::csv::{Cell, Csv};
+use crate::line::Line;
+
+/// Comma-separated values: a row for each packet.
+pub struct Rows {
+    csv: Csv<6>,
+    buffer: String,
+    line: Line,
+}
+
+impl Default for Rows {
+    fn default() -> Self {
+        let csv = Csv::new(["buffer", "offset", "id", "kind", "hex", "text"]);
+        Self { csv, buffer: String::new(), line: Line::default() }
+    }
+}
+
+impl Rows {
+    /// Writes a row that belongs to no source.
+    fn note(&mut self, out: &mut impl Write, offset: u64, kind: &str, text: String) -> io::Result<()> {
+        let buffer = self.buffer.as_str().into();
+        self.csv.row([buffer, offset.into(), Cell::Nothing, kind.into(), Cell::Nothing, text.into()]);
+        out.write_all(self.csv.take().as_bytes())
+    }
+}
+
+impl Printer for Rows {
+    fn buffer(&mut self, out: &mut impl Write, _: &Capture, buffer: &Buffer) -> io::Result<()> {
+        self.buffer.clone_from(&buffer.name);
+        // The names of the columns, before the first buffer.
+        out.write_all(self.csv.take().as_bytes())
+    }
+
+    fn packet(&mut self, out: &mut impl Write, found: &Found<'_>) -> io::Result<()> {
+        let Self { csv, buffer, line } = self;
+        let Found { source, place, bytes, kind, packet, .. } = *found;
+        line.clear();
+        packet.words(line);
+        let text = String::from_utf8_lossy(line.bytes());
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let id = source.map(|source| u32::from(source.id));
+        csv.row([
+            buffer.as_str().into(),
+            place.offset.into(),
+            id.into(),
+            kind.name.into(),
+            hex.into(),
+            (*text).into(),
+        ]);
+        out.write_all(csv.take().as_bytes())
+    }
+
+    fn fillers(&mut self, out: &mut impl Write, offset: u64, kind: &str, count: u64) -> io::Result<()> {
+        self.note(out, offset, kind, format!("{count} packets"))
+    }
+
+    fn lost(&mut self, out: &mut impl Write, lost: &Lost) -> io::Result<()> {
+        self.note(out, lost.offset, "Lost", format!("{} bytes, {}", lost.len, lost.reason))
+    }
+
+    fn reset(&mut self, out: &mut impl Write, offset: u64) -> io::Result<()> {
+        self.note(out, offset, "Barrier", "another recording starts".into())
+    }
+}

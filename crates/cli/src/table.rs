@@ -1,0 +1,43 @@
+//! How tables are written: for people, as comma-separated values, or as JSON.
+
+use clap::{Args, ValueEnum};
+
+use crate::output::Form;
+
+/// How a table is written.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct TableArgs {
+    /// What is written.
+    #[arg(long, value_enum, default_value_t, conflicts_with = "json")]
+    pub format: TableFormat,
+
+    /// Write JSON, for programs; the book lists its fields.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How a table is written, if not as JSON.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum TableFormat {
+    /// A table for people.
+    #[default]
+    Table,
+    /// Comma-separated values, all rows, for spreadsheets and scripts.
+    Csv,
+}
+
+impl TableArgs {
+    /// Whether comma-separated values are asked for.
+    pub fn is_csv(self) -> bool {
+        self.format == TableFormat::Csv
+    }
+
+    /// Returns what the output is.
+    pub fn form(self) -> Form {
+        match self.format {
+            _ if self.json => Form::Json,
+            TableFormat::Csv => Form::Text,
+            TableFormat::Table => Form::Table,
+        }
+    }
+}

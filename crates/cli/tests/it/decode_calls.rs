@@ -1,0 +1,68 @@
+//! `decode --calls`: functions entered and left, and the call stack where the trace ends.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use tracewright_testkit::Scratch;
+
+use crate::run::{recorded, run};
+
+fn events(line: &str) -> Vec<Value> {
+    let ran = run!("decode {line} --calls --json").ends_within(0..=1);
+    ran.out.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Exits are those of the functions entered last; as many calls of each function are listed as the profile counts.
+#[test]
+fn calls_are_those_of_the_profile() {
+    let scratch = Scratch::new("decode-calls");
+    for program in ["args", "sort 300"] {
+        let capture = recorded(&scratch, program, "");
+        let mut stack = Vec::new();
+        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+        for event in events(&capture) {
+            let depth = event["depth"].as_u64().unwrap() as usize;
+            match event["kind"].as_str().unwrap() {
+                "enter" => {
+                    assert_eq!(stack.len(), depth, "{event}");
+                    stack.push(event["function"].clone());
+                    let is_call = event["how"] != "found" && event["how"] != "part";
+                    *counts.entry(event["function"].as_str().unwrap().into()).or_default() +=
+                        u64::from(is_call);
+                }
+                "leave" => {
+                    assert_eq!(stack.pop().as_ref(), Some(&event["function"]), "{event}");
+                    assert_eq!(stack.len(), depth, "{event}");
+                }
+                _ => {}
+            }
+        }
+        let profile = run!("profile {capture} --calls --no-inline --json").ends_within(0..=1).json();
+        let rows = profile["functions"].as_array().unwrap();
+        assert!(rows.len() > 5);
+        for row in rows {
+            let function = row["function"].as_str().unwrap();
+            assert_eq!(counts.get(function).copied().unwrap_or(0), row["calls"].as_u64().unwrap(), "{row}");
+        }
+    }
+}
+
+/// A program without an operating system ends where it asks to.
+#[test]
+fn the_stack_where_the_trace_ends() {
+    let scratch = Scratch::new("decode-calls-end");
+    let capture = recorded(&scratch, "args", "");
+    let events = events(&capture);
+    let frames = events.last().unwrap()["frames"].as_array().unwrap();
+    let functions: Vec<_> = frames.iter().map(|frame| frame["function"].as_str().unwrap()).collect();
+    assert_eq!(functions, ["system_call", "exit", "_start"]);
+    // The listing ends with the instruction that is at the top of the stack.
+    let listing = run!("decode {capture} --json").ends_within(0..=1).out;
+    let exception = listing.lines().rfind(|line| line.contains("\"exception\"")).unwrap();
+    let exception: Value = serde_json::from_str(exception).unwrap();
+    assert_eq!(frames[0]["address"], exception["return_address"]);
+    let only = self::events(&format!("{capture} --function main"));
+    let entered: Vec<_> = only.iter().filter(|event| event["kind"] == "enter").collect();
+    assert!(!entered.is_empty() && entered.iter().all(|event| event["function"] == "main"), "{entered:?}");
+    assert_eq!(only.last().unwrap()["frames"], events.last().unwrap()["frames"]);
+}

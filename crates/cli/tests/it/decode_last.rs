@@ -1,0 +1,148 @@
+//! `decode --last` and `--around` print the lines that a script would cut from the whole listing, whatever of it is decoded.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use serde_json::Value;
+use tracewright_testkit::{Scratch, captures_for};
+
+use crate::run::{recorded, run};
+
+/// A listing by buffer and source.
+type Sources = BTreeMap<(String, u64), Vec<Value>>;
+
+fn objects(line: &str) -> Sources {
+    let ran = run!("decode {line} --instructions --json").ends_within(0..=1);
+    let mut sources = Sources::new();
+    for line in ran.out.lines().skip(1) {
+        let object: Value = serde_json::from_str(line).unwrap();
+        let source = (object["buffer"].to_string(), object["id"].as_u64().unwrap());
+        sources.entry(source).or_default().push(object);
+    }
+    sources
+}
+
+fn is_instruction(object: &Value) -> bool {
+    object["kind"] == "instruction"
+}
+
+/// The last elements with so many instructions.
+fn last(all: &[Value], count: usize) -> &[Value] {
+    let starts: Vec<_> = (0..all.len()).filter(|&at| is_instruction(&all[at])).collect();
+    let first = starts.len().checked_sub(count).map_or(0, |first| starts[first]);
+    &all[first..]
+}
+
+/// The first elements with so many instructions.
+fn first(all: &[Value], count: usize) -> &[Value] {
+    let nth = (0..all.len()).filter(|&at| is_instruction(&all[at])).nth(count - 1);
+    &all[..nth.map_or(all.len(), |last| last + 1)]
+}
+
+fn has_any(elements: &[Value]) -> bool {
+    elements.iter().any(|element| element["kind"] != "end")
+}
+
+fn check(capture: &str) {
+    let all = objects(capture);
+    assert!(all.values().flatten().any(is_instruction), "{capture}");
+    for count in [1, 3, 40, 3000, 1_000_000] {
+        let expected = all.iter().map(|(source, all)| (source.clone(), last(all, count).to_vec()));
+        let expected: Sources = expected.filter(|(_, elements)| has_any(elements)).collect();
+        for jobs in [1, 3] {
+            let found = objects(&format!("{capture} --last {count} --jobs {jobs}"));
+            assert!(found == expected, "{capture} --last {count}");
+        }
+    }
+    let offsets: Vec<_> = all.values().flatten().filter_map(|element| element["offset"].as_u64()).collect();
+    for offset in [offsets[offsets.len() / 2], offsets[offsets.len() / 3] + 1] {
+        let expected = all.iter().map(|(source, all)| {
+            let middle = all.iter().position(|element| element["offset"].as_u64() >= Some(offset));
+            let (before, after) = all.split_at(middle.unwrap_or(all.len()));
+            (source.clone(), [last(before, 25), first(after, 25)].concat())
+        });
+        let expected: Sources = expected.filter(|(_, elements)| has_any(elements)).collect();
+        let found = objects(&format!("{capture} --around {offset} --count 25"));
+        assert!(found == expected, "{capture} --around {offset}");
+    }
+}
+
+#[test]
+fn samples_and_recordings() {
+    check("samples/threads");
+    check("samples/perf/perf.data --symfs samples/hello");
+    let scratch = Scratch::new("decode-last");
+    check(&recorded(&scratch, "args", "--timing rocket_like --delta"));
+}
+
+#[test]
+fn captures_of_chips() {
+    let Some(captures) = captures_for("decode_last::captures_of_chips", "") else { return };
+    for name in ["coresight/juno_r1_1", "process/fib_trace1", "coresight/ete_spec_3", "coresight/ete_ip"] {
+        check(&captures.join(name).display().to_string());
+    }
+}
+
+/// Only the end of a long trace is decoded: what is shown is the same.
+#[test]
+fn the_end_of_a_long_trace() {
+    let Some(captures) = captures_for("the_end_of_a_long_trace", "") else { return };
+    let scratch = Scratch::new("decode-last-long");
+    let from = captures.join("coresight/bugfix-exact-match");
+    for file in fs::read_dir(&from).unwrap() {
+        let file = file.unwrap();
+        fs::copy(file.path(), scratch.path().join(file.file_name())).unwrap();
+    }
+    let trace = fs::read(from.join("cstrace.bin")).unwrap();
+    fs::write(scratch.path().join("cstrace.bin"), trace.repeat(5)).unwrap();
+    let capture = scratch.path().display();
+    let all = run!("decode {capture} --id 0x12 --from 0x400000").ends_within(0..=1).out;
+    for count in [1, 100, 5000, 400_000] {
+        let last = run!("decode {capture} --last {count}").ends_within(0..=1).out;
+        // The first block is cut.
+        let lines: Vec<_> = last.lines().skip(2).collect();
+        let all: Vec<_> = all.lines().collect();
+        assert_eq!(lines, all[all.len() - lines.len()..], "{count}");
+    }
+    let middle = 0x28_0000_u64;
+    let all =
+        run!("decode {capture} --id 0x12 --from {middle} --to {}", middle + 0x100).ends_within(0..=1).out;
+    let around = run!("decode {capture} --around {middle} --count 100").ends_within(0..=1).out;
+    let mark = around.lines().position(|line| line.ends_with("---")).unwrap();
+    let after: Vec<_> = around.lines().skip(mark + 1).collect();
+    let all: Vec<_> = all.lines().skip(1).take(after.len()).collect();
+    assert_eq!(after[..after.len() - 1], all[..after.len() - 1]);
+}
+
+/// With a filter: the last instructions of what is asked for.
+#[test]
+fn of_a_part() {
+    let all = objects("samples/threads --function square");
+    let found = objects("samples/threads --function square --last 3");
+    assert_eq!(found.len(), 2);
+    for (source, elements) in found {
+        assert_eq!(elements, last(&all[&source], 3));
+    }
+}
+
+/// A timestamp holds until the next one of its source.
+#[test]
+fn timestamps() {
+    let line = "decode samples/threads --elements --timestamps --json";
+    let mut last = BTreeMap::new();
+    let mut seen = 0;
+    for line in run!("{line}").good().lines().skip(1) {
+        let object: Value = serde_json::from_str(line).unwrap();
+        let id = object["id"].as_u64().unwrap();
+        if object["kind"] == "timestamp" {
+            last.insert(id, object["timestamp"].clone());
+        }
+        assert_eq!(object["time"], last.get(&id).cloned().unwrap_or_default(), "{object}");
+        seen += u64::from(object["time"].is_string());
+    }
+    assert!(seen > 20, "{seen}");
+    let [all, tail] = ["", "--last 4"].map(|more| run!("decode samples/threads --timestamps {more}").good());
+    let lines = tail.lines().filter(|line| line.contains("0x11 "));
+    assert!(lines.clone().count() > 1, "{tail}");
+    assert!(lines.skip(1).all(|line| all.contains(line)), "{tail}\n{all}");
+}

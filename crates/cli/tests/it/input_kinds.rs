@@ -1,0 +1,148 @@
+//! Files that are no captures are named for what they are, in every verb; programs that are nowhere, and folders that cannot be read.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use crate::run::{Ran, copy_folder, elf, root, run, text, words};
+use tracewright_testkit::qemu::{Guest, Variant, build};
+use tracewright_testkit::{Scratch, captures_for, skip};
+
+/// Verbs that take a capture, which is `{}`.
+const VERBS: [&str; 10] = [
+    "info {}",
+    "packets {}",
+    "stats {}",
+    "decode {}",
+    "coverage {}",
+    "annotate {} main",
+    "stalls {}",
+    "timeline {} -o /dev/null",
+    "diff {} {}",
+    "profile {}",
+];
+
+fn says(place: &Scratch, name: &str, bytes: &[u8], verbs: &[&str], expected: &str) {
+    let file = place.write(name, bytes);
+    for verb in verbs {
+        run!("{}", verb.replace("{}", text(&file))).ends(2).says(format!("{} {expected}", text(&file)));
+    }
+}
+
+#[test]
+fn every_verb_says_what_a_file_is() {
+    let place = Scratch::new("kinds");
+    let core = [&b"\x7fELF\x02\x01\x01"[..], &[0; 9], &[4, 0], &[0; 60]].concat();
+    let tar = [&[b'a'; 257][..], b"ustar\0"].concat();
+    let csv = b"VALID,ADDRESS,INSN,PRIVILEGE,EXCEPTION,ECAUSE,TVAL,INTERRUPT\n1,80000000,13,3,0,0,0,0\n";
+    let program = fs::read(root().join(elf("sort"))).unwrap();
+    for (name, bytes, expected) in [
+        ("empty", &b""[..], "is empty"),
+        ("a.out", &program, "is a program (ELF), not a capture"),
+        ("core", &core, "is a core dump"),
+        ("notes.txt", b"what ran, and why\n", "is text, not trace"),
+        ("x.zip", b"PK\x03\x04\x14\0\0\0", "is an archive (zip): unpack it"),
+        ("x.tar", &tar, "is an archive (tar)"),
+        ("delta.bin", b"\x01\x02\x03TWD\x01", "is retirement-delta trace"),
+        (
+            "spike.log",
+            b"core   0: 0x0000000000001000 (0x00000297) auipc   t0, 0x0\n",
+            "is a log of Spike: encode makes",
+        ),
+        ("run.csv", csv, "is a log of retirements (CSV)"),
+        ("in.csv", b"itype_0,iaddr_0,iretire_0\n", "is the input of a trace encoder (CSV): encode makes"),
+        ("capture.toml", b"format = 1\n", "belongs to a capture: give its folder"),
+        ("raw", &[0xff; 512], "does not describe itself: if it is raw trace"),
+    ] {
+        says(&place, name, bytes, &VERBS, expected);
+    }
+    // What these hold, profile reads; the others say so.
+    says(&place, "list", b"simpleperf:EtmBranchList", &VERBS[..9], "is a branch list of simpleperf");
+    let kept = place.join("kept.prof");
+    run!("profile samples/hello --format tracewright -o {kept}").ends(0);
+    for verb in &VERBS[..4] {
+        run!("{}", verb.replace("{}", &kept)).ends(2).says(format!("{kept} is a profile, without any trace"));
+    }
+}
+
+#[test]
+fn a_branch_list_without_its_program_says_what_is_missing() {
+    let Some(captures) =
+        captures_for("a_branch_list_without_its_program_says_what_is_missing", "perf/simpleperf")
+    else {
+        return;
+    };
+    let list = captures.join("old_branch_list.data");
+    let place = Scratch::new("kinds");
+    let moved = place.join("list.data");
+    fs::copy(&list, &moved).unwrap();
+    let ran = run!("profile {moved}").ends(2).says("none of its 1 is here: name them with --image");
+    ran.says("[kernel.kallsyms]").says_not("there is no trace");
+}
+
+#[test]
+fn a_program_that_can_be_anywhere_is_placed_or_told() {
+    let test = "a_program_that_can_be_anywhere_is_placed_or_told";
+    run!("decode samples/hello --image {}", elf("sort")).says_not("position-independent");
+    let Some(program) = build(test, Guest::Aarch64, "unwind", Variant::StaticPie) else { return };
+    let (place, program) = (Scratch::new("kinds"), text(&program));
+    run!("decode samples/hello --image {program}")
+        .says("a position-independent program")
+        .says("(FILE@ADDRESS)");
+    run!("decode samples/hello --image {program}@0x10000000").says_not("position-independent");
+    // A capture with mappings says where it was: the copy gives the symbols that the program itself does not have here.
+    let capture = place.join("capture");
+    let gone = place.join("unwind-staticpie");
+    fs::copy(program, &gone).unwrap();
+    run!("record --qemu -q --protocol etm4 -o {capture} {gone}").ends(0);
+    fs::remove_file(&gone).unwrap();
+    run!("profile {capture}")
+        .says_not("position-independent")
+        .says("of a known function                      0");
+    let named = run!("profile {capture} --image {program}").says_not("position-independent");
+    named.prints("compare+0x0");
+}
+
+#[test]
+fn a_folder_that_cannot_be_read_is_told() {
+    let test = "a_folder_that_cannot_be_read_is_told";
+    let place = Scratch::new("kinds");
+    let folder = place.join("capture");
+    copy_folder(root().join("samples/hello"), &folder);
+    fs::set_permissions(place.path(), Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(&folder, Permissions::from_mode(0o000)).unwrap();
+    // Whoever may do anything can read it.
+    let line = format!("--reuid=65534 --clear-groups {} info {folder}", env!("CARGO_BIN_EXE_tracewright"));
+    let output = Command::new("setpriv").args(words(&line)).output();
+    fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
+    match output {
+        Ok(output)
+            if output.stdout.is_empty()
+                && String::from_utf8_lossy(&output.stderr).starts_with("tracewright: ") =>
+        {
+            Ran::new(line, output)
+                .ends(2)
+                .says("cannot look into the folder: Permission denied")
+                .says_not("not a capture");
+        }
+        _ => skip(test, "no other user to run as (setpriv)"),
+    }
+}
+
+#[test]
+fn what_info_says_of_a_raw_file_can_be_used() {
+    for (file, packets) in
+        [("samples/two-cores/buffer_0.bin", "Trace Info"), ("samples/hello/buffer_0.bin", "Trace Info")]
+    {
+        let info = run!("info {file} --json").ends(0).json();
+        let options = info["fits"][0]["options"].as_str().unwrap();
+        // Registers are missing, so some bytes are no packet.
+        run!("packets {file} {options}").ends_within(0..=1).prints(packets);
+        run!("packets {file}").ends(2).says("tracewright info FILE tells what fits");
+    }
+    let place = Scratch::new("kinds");
+    let noise = place.write("noise", &[0xff; 4096]);
+    run!("info {}", text(&noise)).ends(2).says("nothing in its 4096 bytes looks like trace");
+    let none = run!("info {} --json", text(&noise)).ends(1).json();
+    assert_eq!(none["fits"].as_array().unwrap().len(), 0);
+}

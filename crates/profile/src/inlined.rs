@@ -1,0 +1,232 @@
+//! Inlined functions: which instructions are theirs, and how often they were called.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+
+use tracewright_core::{Block, Ended, MemorySpace};
+use tracewright_flow::Instructions;
+use tracewright_image::{Frame, Image};
+
+use crate::by_address::ByAddress;
+use crate::counts::{Code, Place, Profile};
+use crate::coverage::{InlinedCalls, Loops, Ran};
+use crate::functions::{Declaration, Function, Functions};
+use crate::program::{Program, inlined};
+
+/// How blocks are divided among inlined functions. Debug information is asked once for each block.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Chains {
+    /// Functions inlined into one another, the outermost first. Chain number 0 is empty and not in this list.
+    list: Vec<Box<[u32]>>,
+    numbers: HashMap<Box<[u32]>, u32>,
+    /// Divided blocks: parts with the number of a chain and of instructions. Number 0 is not in this list: it stands for
+    /// blocks without inlined functions.
+    divided: Vec<Box<[(u32, u32)]>>,
+    /// Index of the divided block, and number of instructions looked at, by start of the block.
+    known: ByAddress<(u32, u32)>,
+    /// Numbers of inlined functions by file, linkage name and line of declaration.
+    functions: HashMap<(Option<u32>, String, u32), u32>,
+}
+
+/// A function inlined at one place, as it was called there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InlinedCopy {
+    /// Number of the binary.
+    pub binary: u32,
+    /// Number of the copy, unique within the binary.
+    pub copy: usize,
+    /// Number of the function that it is inlined into, which may be inlined itself.
+    pub caller: u32,
+    /// Number of the inlined function.
+    pub callee: u32,
+    /// Source file and line of the call.
+    pub line: Option<(String, u32)>,
+    /// Number of calls.
+    pub calls: u64,
+}
+
+impl Functions {
+    /// Divides a block among the functions inlined there. The result is for [`parts`](Self::parts).
+    #[inline]
+    pub fn divide(&mut self, program: &Program, image: &Image, space: MemorySpace, block: &Block) -> u32 {
+        if !program.shows_inlined() {
+            return 0;
+        }
+        match self.chains.known.get(block.start, space) {
+            Some((index, count)) if block.count <= count => index,
+            _ => self.divide_new(program, image, space, block),
+        }
+    }
+
+    /// Divides a block of a profile, as [`divide`](Self::divide) does.
+    pub fn divide_code(&mut self, program: &Program, code: &Code) -> u32 {
+        let block = code.block(Ended::Cut);
+        self.divide(program, program.image(), program.space(code.start.binary), &block)
+    }
+
+    #[cold]
+    fn divide_new(&mut self, program: &Program, image: &Image, space: MemorySpace, block: &Block) -> u32 {
+        let mut parts: Vec<(u32, u32)> = Vec::new();
+        let (mut chain, mut end) = (0, block.start);
+        for at in Instructions::new(image, space, block).take(block.count as usize) {
+            if at.address >= end || parts.is_empty() {
+                chain = self.chain_at(program, image, at.address, space);
+                end = image.symbols().frames_end(at.address, space);
+                if parts.is_empty() && end >= block.end && block.end > block.start {
+                    parts.push((chain, block.count));
+                    break;
+                }
+            }
+            match parts.last_mut() {
+                Some((last, count)) if *last == chain => *count += 1,
+                _ => parts.push((chain, 1)),
+            }
+        }
+        let index = match parts.iter().all(|(chain, _)| *chain == 0) {
+            true => 0,
+            false => {
+                self.chains.divided.push(parts.into());
+                self.chains.divided.len() as u32
+            }
+        };
+        self.chains.known.insert(block.start, space, (index, block.count));
+        index
+    }
+
+    /// Returns the parts of a block of `count` instructions that was divided: the numbers of the instructions of each,
+    /// and the functions inlined there, the outermost first. Instructions that could not be read are in none.
+    pub fn parts(&self, divided: u32, count: u32) -> impl Iterator<Item = (Range<u32>, &[u32])> {
+        let parts = divided.checked_sub(1).map(|index| &*self.chains.divided[index as usize]);
+        let parts = parts.unwrap_or(const { &[(0, u32::MAX)] }).iter();
+        let mut from = 0;
+        let ranges = parts.chain(&[(0, u32::MAX)]).map(move |&(chain, len)| {
+            let to = count.min(u32::saturating_add(from, len));
+            (std::mem::replace(&mut from, to)..to, self.chain(chain))
+        });
+        ranges.filter(|(range, _)| !range.is_empty())
+    }
+
+    /// Returns the functions that a chain has, the outermost first.
+    fn chain(&self, number: u32) -> &[u32] {
+        number.checked_sub(1).map_or(&[], |index| &self.chains.list[index as usize])
+    }
+
+    /// Returns the numbers of the inlined functions found so far that have this name, mangled or not. The name of a C++
+    /// function may lack its parameters.
+    pub fn inlined_named(&self, name: &str) -> Vec<u32> {
+        let is_it = |((_, linkage, _), number): &(&(_, String, _), &u32)| {
+            let frame =
+                Frame { function: Some(self.name(**number)), linkage: Some(linkage), ..Frame::default() };
+            frame.is_called(name)
+        };
+        self.chains.functions.iter().filter(is_it).map(|(_, number)| *number).collect()
+    }
+
+    /// Returns the innermost function that is inlined at a place, if any is.
+    pub fn innermost(&mut self, program: &Program, place: Place) -> Option<u32> {
+        if !program.shows_inlined() {
+            return None;
+        }
+        let chain = self.chain_at(program, program.image(), place.address, program.space(place.binary));
+        self.chain(chain).last().copied()
+    }
+
+    fn chain_at(&mut self, program: &Program, image: &Image, address: u64, space: MemorySpace) -> u32 {
+        let frames = image.symbols().frames(address, space);
+        if frames.len() < 2 {
+            return 0;
+        }
+        let file = image.place(address, space).map(|(file, _)| self.first(image, file));
+        let outermost_first = inlined(&frames).rev();
+        let chain: Box<[u32]> =
+            outermost_first.filter_map(|(frame, _)| self.inlined(program, file, frame)).collect();
+        if chain.is_empty() {
+            return 0;
+        }
+        let Chains { list, numbers, .. } = &mut self.chains;
+        *numbers.entry(chain).or_insert_with_key(|chain| {
+            list.push(chain.clone());
+            list.len() as u32
+        })
+    }
+
+    /// Returns the number of an inlined function. If it also has code of its own, that is the same function.
+    fn inlined(&mut self, program: &Program, file: Option<u32>, frame: &Frame<'_>) -> Option<u32> {
+        let name = frame.function?;
+        let linkage = frame.linkage.unwrap_or(name);
+        let key = (file, linkage.to_owned(), frame.declared);
+        if let Some(&known) = self.chains.functions.get(&key) {
+            return Some(known);
+        }
+        let function = file.and_then(|file| own_code(program, file, frame, linkage));
+        let function = function.unwrap_or_else(|| {
+            let source = frame.line.map(|line| line.file.to_owned());
+            let declared = Declaration { linkage: linkage.to_owned(), file: source, line: frame.declared };
+            Function { file, start: None, name: name.to_owned(), declared: Some(declared) }
+        });
+        let number = self.number(function);
+        self.chains.functions.insert(key, number);
+        Some(number)
+    }
+
+    /// Returns the functions inlined in code that ran, each with its calls. They are counted as in
+    /// [`coverage`](mod@crate::coverage): no single instruction marks the entry of an inlined function, so that the
+    /// instructions outside its own loops, and the entries of these loops, count; the most frequent tells.
+    pub fn inlined_copies(&mut self, profile: &Profile, program: &Program) -> Vec<InlinedCopy> {
+        for code in profile.blocks.keys() {
+            self.divide_code(program, code);
+        }
+        if !program.shows_inlined() || self.chains.list.is_empty() {
+            return Vec::new();
+        }
+        let programs = std::slice::from_ref(program);
+        let (ran, _) = Ran::of_all(profile, programs);
+        let loops = Loops::new(profile, programs);
+        let mut copies: BTreeMap<(u32, usize), (InlinedCopy, InlinedCalls)> = BTreeMap::new();
+        for (binary, ran) in (0..).zip(&ran) {
+            let Some(file) = program.file_number(binary) else { continue };
+            let (mut frames, mut end) = (Vec::new(), 0);
+            for (address, count) in ran.instructions() {
+                let place = Place { binary, address };
+                if address >= end {
+                    frames = program.frames(place);
+                    end = program.image().symbols().frames_end(address, program.space(binary));
+                }
+                for (inner, outer) in inlined(&frames) {
+                    let Some(copy) = inner.copy else { continue };
+                    let Some(callee) = self.inlined(program, Some(file), inner) else { continue };
+                    let (_, calls) = copies.entry((binary, copy)).or_insert_with(|| {
+                        let caller = outer.copy.and_then(|_| self.inlined(program, Some(file), outer));
+                        let caller = caller.unwrap_or_else(|| self.of(profile, program, place));
+                        let line = outer.line.map(|line| (line.file.to_owned(), line.line));
+                        (
+                            InlinedCopy { binary, copy, caller, callee, line, calls: 0 },
+                            InlinedCalls::default(),
+                        )
+                    });
+                    loops.add(calls, copy, place, count);
+                }
+            }
+        }
+        let all = copies.into_values();
+        all.map(|(copy, calls)| InlinedCopy { calls: loops.calls(&calls), ..copy }).collect()
+    }
+}
+
+/// Returns the function with code of its own that `frame`, an inlined function, is a copy of.
+fn own_code(program: &Program, file: u32, frame: &Frame<'_>, linkage: &str) -> Option<Function> {
+    let symbols = program.image().symbols();
+    let space = Image::space_of(file);
+    // The lowest bit only marks T32.
+    let start = symbols.resolve_in(file, linkage)?.start & !1;
+    let symbol = symbols.symbol(start, space).filter(|symbol| symbol.start == start)?;
+    let frames = symbols.frames(start, space);
+    let own = frames.last()?;
+    let is_it = own.linkage == frame.linkage && own.declared == frame.declared;
+    is_it.then(|| Function {
+        file: Some(file),
+        start: Some(start),
+        name: symbol.name.to_owned(),
+        declared: None,
+    })
+}

@@ -1,0 +1,174 @@
+//! Keeps the elements of each source that are next to a point.
+
+use std::collections::VecDeque;
+
+use tracewright_core::{Block, Element};
+use tracewright_engine::{At, Consumer, Source};
+use tracewright_flow::cut;
+use tracewright_image::Image;
+use tracewright_profile::{Clock, Told};
+
+use super::{Excerpt, ExcerptOptions, Listed};
+use crate::clocks::ClockEnd;
+
+/// Keeps the elements of each source that are next to a point.
+pub(crate) struct Near<'a> {
+    pub options: &'a ExcerptOptions<'a>,
+}
+
+/// Most elements between instructions that are kept.
+const MOST_BETWEEN: usize = 1 << 16;
+
+/// A source of which elements are kept.
+#[derive(Default)]
+pub(crate) struct NearState<'a> {
+    clock: Option<Option<Clock<'a>>>,
+    time: Option<u64>,
+    before: VecDeque<Listed>,
+    /// Instructions in `before`.
+    instructions: u64,
+    after: Vec<Listed>,
+    /// Instructions in `after`.
+    instructions_after: u64,
+    is_past: bool,
+    /// Whether a block came before those that are kept.
+    has_left_out: bool,
+    dropped: u64,
+}
+
+impl<'a> NearState<'a> {
+    fn note(
+        &mut self,
+        options: &'a ExcerptOptions<'a>,
+        source: usize,
+        element: &Element,
+    ) -> Option<Box<[tracewright_core::Stamp]>> {
+        if let Element::Timestamp { value: value @ 1.., .. } = element {
+            self.time = Some(*value);
+        }
+        let clock = self.clock.get_or_insert_with(|| options.clocks.and_then(|clocks| clocks.clock(source)));
+        match clock.as_mut()?.take(element) {
+            Told::Block(stamps) => Some(stamps.into()),
+            _ => None,
+        }
+    }
+
+    fn push_before(&mut self, listed: Listed, count: u64) {
+        self.instructions += instructions(&listed);
+        self.before.push_back(listed);
+        while let Some(first) = self.before.front() {
+            let rest = self.instructions - instructions(first);
+            let is_too_many = self.before.len() as u64 > count.saturating_add(MOST_BETWEEN as u64);
+            if rest < count && !is_too_many {
+                break;
+            }
+            self.dropped += u64::from(rest < count);
+            self.has_left_out |= instructions(first) > 0;
+            self.instructions = rest;
+            self.before.pop_front();
+        }
+    }
+
+    /// Cuts the first block before the point and the last one after it, so that there are not more instructions than asked for.
+    fn trim(&mut self, image: &Image, count: u64) {
+        let extra = self.instructions.saturating_sub(count) as u32;
+        if let (1.., Some(first)) = (extra, self.before.front_mut()) {
+            part(first, image, |block| extra..block.count);
+            self.has_left_out = true;
+        }
+        let extra = self.instructions_after.saturating_sub(count) as u32;
+        if let (1.., Some(last)) = (extra, self.after.last_mut()) {
+            part(last, image, |block| 0..block.count.saturating_sub(extra));
+        }
+    }
+}
+
+fn instructions(listed: &Listed) -> u64 {
+    match &listed.element {
+        Element::Block(block) => block.count.into(),
+        _ => 0,
+    }
+}
+
+/// Keeps a part of a block.
+fn part(listed: &mut Listed, image: &Image, inside: impl Fn(&Block) -> std::ops::Range<u32>) {
+    let Element::Block(block) = &mut listed.element else { return };
+    let inside = inside(block);
+    if let Some(part) = cut(image, listed.space, block, &inside) {
+        *block = part;
+        listed.stamps =
+            listed.stamps.take().map(|stamps| stamps[inside.start as usize..inside.end as usize].into());
+    }
+}
+
+impl<'a> Consumer for Near<'a> {
+    type State = NearState<'a>;
+    type Output = Vec<Excerpt>;
+
+    fn element(&self, state: &mut NearState<'a>, _: &mut Vec<Excerpt>, at: &At<'_>, element: &Element) {
+        let ExcerptOptions { around, count, shows, .. } = *self.options;
+        let stamps = state.note(self.options, at.source.index, element);
+        state.is_past |= around.is_some_and(|around| at.place.offset >= around);
+        let is_full = state.is_past && state.instructions_after >= count;
+        if !shows(element) || is_full {
+            return;
+        }
+        let (offset, space) = (at.place.offset, at.space);
+        let listed = Listed { offset, space, element: *element, time: state.time, stamps };
+        if !state.is_past {
+            return state.push_before(listed, count);
+        }
+        if (state.after.len() as u64) < count.saturating_add(MOST_BETWEEN as u64) {
+            state.instructions_after += instructions(&listed);
+            state.after.push(listed);
+        } else {
+            state.dropped += 1;
+        }
+    }
+
+    fn passed(&self, state: &mut NearState<'a>, source: &Source<'_>, element: &Element) {
+        state.note(self.options, source.index, element);
+        state.has_left_out |= state.before.is_empty() && matches!(element, Element::Block(_));
+    }
+
+    fn end(&self, state: &mut NearState<'a>, found: &mut Vec<Excerpt>, at: &At<'_>, _overflowed: bool) {
+        let ExcerptOptions { around, count, times, .. } = *self.options;
+        state.trim(at.image, count);
+        let mut state = std::mem::take(state);
+        let has_time = state.before.front().or(state.after.first()).is_some_and(|first| first.time.is_some());
+        found.push(Excerpt {
+            source: at.source.index,
+            id: at.source.id,
+            is_enough: state.has_left_out
+                && state.instructions >= count
+                && (around.is_none() || state.instructions_after >= count)
+                && (!times || has_time),
+            before: state.before.into(),
+            after: state.after,
+            dropped: state.dropped,
+            end: state
+                .clock
+                .as_mut()
+                .and_then(Option::as_mut)
+                .map(|clock| ClockEnd { id: at.source.id, end: clock.end() }),
+        });
+    }
+
+    fn merge(&self, into: &mut Vec<Excerpt>, later: Vec<Excerpt>) {
+        into.extend(later);
+    }
+
+    /// The last elements are known when all came.
+    fn in_order(&self) -> bool {
+        true
+    }
+
+    /// Cycles are counted from the beginning.
+    fn needs_all(&self) -> bool {
+        self.options.clocks.is_some()
+    }
+
+    fn is_done(&self, state: &NearState<'a>) -> bool {
+        state.is_past && state.instructions_after >= self.options.count && self.options.clocks.is_none()
+    }
+}

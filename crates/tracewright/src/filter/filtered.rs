@@ -1,0 +1,137 @@
+//! Any consumer, with only a part of what ran.
+
+use tracewright_core::Element;
+use tracewright_engine::{At, Blocks, Consumer, Source};
+use tracewright_flow::cut;
+
+use super::{Filter, FilterState};
+use crate::profile::OrderedCounts;
+
+/// Gives a consumer the elements that a filter lets through. All others reach its [`passed`](Consumer::passed), as elements outside the
+/// requested part of the file do. A block that is wanted in part is split.
+pub(crate) struct Filtered<'f, C> {
+    pub filter: &'f Filter,
+    pub inner: &'f C,
+}
+
+/// A source that is being filtered.
+pub(crate) struct State<'f, S> {
+    inner: S,
+    of: Option<Box<Of<'f>>>,
+}
+
+impl<S: Default> Default for State<'_, S> {
+    fn default() -> Self {
+        Self { inner: S::default(), of: None }
+    }
+}
+
+struct Of<'f> {
+    filter: FilterState<'f>,
+    /// Counts, for a consumer that takes those instead of blocks.
+    counts: OrderedCounts,
+}
+
+/// The consumer's output, and what it consists of.
+#[derive(Default)]
+pub(crate) struct Output<O> {
+    pub inner: O,
+    pub instructions: u64,
+    pub blocks: u64,
+}
+
+impl<'f, C: Consumer> Filtered<'f, C> {
+    fn source<'s>(&self, of: &'s mut Option<Box<Of<'f>>>, index: usize) -> &'s mut Of<'f> {
+        of.get_or_insert_with(|| {
+            Box::new(Of { filter: self.filter.state(index), counts: OrderedCounts::default() })
+        })
+    }
+}
+
+impl<'f, C: Consumer> Consumer for Filtered<'f, C> {
+    type State = State<'f, C::State>;
+    type Output = Output<C::Output>;
+
+    fn element(&self, state: &mut Self::State, output: &mut Self::Output, at: &At<'_>, element: &Element) {
+        let State { inner, of } = state;
+        let Of { filter, counts } = self.source(of, at.source.index);
+        let inside = self.filter.take(filter, at, element);
+        let pass = |inner: &mut C::State, element: &Element| self.inner.passed(inner, at.source, element);
+        let Element::Block(block) = element else {
+            counts.other(element);
+            return match inside.is_empty() {
+                true => pass(inner, element),
+                false => self.inner.element(inner, &mut output.inner, at, element),
+            };
+        };
+        let Some(part) = cut(at.image, at.space, block, &inside) else {
+            counts.lose();
+            return pass(inner, element);
+        };
+        if let Some(before) = cut(at.image, at.space, block, &(0..inside.start)) {
+            pass(inner, &Element::Block(before));
+        }
+        output.instructions += u64::from(part.count);
+        output.blocks += 1;
+        if C::BLOCKS == Blocks::Counted {
+            counts.arrive(part.start, at.space);
+            counts.add(&part, at.space);
+        } else {
+            self.inner.element(inner, &mut output.inner, at, &Element::Block(part));
+        }
+        if let Some(after) = cut(at.image, at.space, block, &(inside.end..block.count)) {
+            counts.lose();
+            pass(inner, &Element::Block(after));
+        }
+    }
+
+    fn passed(&self, state: &mut Self::State, source: &Source<'_>, element: &Element) {
+        let Of { filter, counts } = self.source(&mut state.of, source.index);
+        Filter::pass(filter, element);
+        counts.lose();
+        self.inner.passed(&mut state.inner, source, element);
+    }
+
+    fn end(&self, state: &mut Self::State, output: &mut Self::Output, at: &At<'_>, overflowed: bool) {
+        self.inner.end(&mut state.inner, &mut output.inner, at, overflowed);
+        if let Some(of) = state.of.take().filter(|_| C::BLOCKS == Blocks::Counted) {
+            self.inner.counted(&mut output.inner, of.counts.counts);
+        }
+    }
+
+    fn merge(&self, into: &mut Self::Output, later: Self::Output) {
+        into.instructions += later.instructions;
+        into.blocks += later.blocks;
+        self.inner.merge(&mut into.inner, later.inner);
+    }
+
+    /// Time, threads and places are followed from element to element.
+    fn in_order(&self) -> bool {
+        true
+    }
+
+    fn needs_all(&self) -> bool {
+        !self.filter.window.is_all() || self.inner.needs_all()
+    }
+
+    fn is_done(&self, state: &Self::State) -> bool {
+        self.inner.is_done(&state.inner)
+    }
+
+    fn memory(&self, state: &Self::State) -> usize {
+        let counts = state.of.as_ref().map_or(0, |of| of.counts.counts.memory());
+        counts + self.inner.memory(&state.inner)
+    }
+
+    fn len(&self, output: &Self::Output) -> usize {
+        self.inner.len(&output.inner)
+    }
+
+    fn size(&self, output: &Self::Output) -> usize {
+        self.inner.size(&output.inner)
+    }
+
+    fn clear(&self, output: &mut Self::Output) {
+        self.inner.clear(&mut output.inner);
+    }
+}

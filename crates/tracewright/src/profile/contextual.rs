@@ -1,0 +1,94 @@
+//! Blocks of each source in order, counted by calling context.
+
+use tracewright_core::Element;
+use tracewright_engine::{At, Consumer, Source};
+use tracewright_flow::cut;
+use tracewright_profile::{Code, Contexts, Functions, Place, Program, TimedGate, Tracker};
+
+use super::Only;
+use crate::clocks::Clocks;
+
+/// Counts blocks by calling context.
+#[derive(Debug)]
+pub struct ContextCounter<'a> {
+    clocks: &'a Clocks,
+    program: &'a Program,
+    only: Only<'a>,
+}
+
+/// A source that is being counted.
+#[derive(Debug, Default)]
+pub struct ContextState<'a>(Option<Box<Counting<'a>>>);
+
+#[derive(Debug)]
+struct Counting<'a> {
+    tracker: Tracker,
+    functions: Functions,
+    gate: TimedGate<'a>,
+    contexts: Contexts,
+}
+
+impl<'a> ContextCounter<'a> {
+    /// Creates a counter of what `only` selects.
+    pub fn new(clocks: &'a Clocks, program: &'a Program, only: Only<'a>) -> Self {
+        Self { clocks, program, only }
+    }
+
+    fn source(&self, index: usize) -> Box<Counting<'a>> {
+        Box::new(Counting {
+            tracker: Tracker::default(),
+            functions: Functions::default(),
+            gate: TimedGate::new(self.only.window, self.clocks.clock(index)),
+            contexts: Contexts::default(),
+        })
+    }
+}
+
+impl<'a> Consumer for ContextCounter<'a> {
+    type State = ContextState<'a>;
+    type Output = Contexts;
+
+    fn element(&self, state: &mut ContextState<'a>, _: &mut Contexts, at: &At<'_>, element: &Element) {
+        let Counting { tracker, functions, gate, contexts } =
+            &mut **state.0.get_or_insert_with(|| self.source(at.source.index));
+        let inside = gate.take(element).inside;
+        let place = |address: u64| self.program.place(at.image, address, at.space);
+        if let Element::Block(block) = element {
+            contexts.arrive(place(block.start));
+        }
+        let find = |address, space| functions.find(self.program, at.image, address, space);
+        tracker.take(element, at.space, find, contexts);
+        if let Element::Block(block) = element {
+            let start = place(block.start);
+            let is_there = |start: Place| self.only.places.is_none_or(|places| places.has(start));
+            let part = if is_there(start) { cut(at.image, at.space, block, &inside) } else { None };
+            contexts.ran(part.map(|part| Code::of(&part, place(part.start))), Code::of(block, start).last());
+        }
+    }
+
+    /// Time passes outside the requested range, too.
+    fn passed(&self, state: &mut ContextState<'a>, source: &Source<'_>, element: &Element) {
+        if self.needs_all() {
+            state.0.get_or_insert_with(|| self.source(source.index)).gate.pass(element);
+        }
+    }
+
+    /// Time is counted from the beginning.
+    fn needs_all(&self) -> bool {
+        self.clocks.any() || self.only.window.times.is_some()
+    }
+
+    fn in_order(&self) -> bool {
+        true
+    }
+
+    fn end(&self, state: &mut ContextState<'a>, done: &mut Contexts, _: &At<'_>, _overflowed: bool) {
+        if let Some(counting) = state.0.take() {
+            done.merge(&counting.contexts);
+        }
+    }
+
+    fn merge(&self, into: &mut Contexts, later: Contexts) {
+        into.merge(&later);
+    }
+}
