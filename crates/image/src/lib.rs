@@ -30,6 +30,7 @@
 //! The crate has no features. To collect the files of a capture, use `tracewright-input`. To decode
 //! instructions, use `tracewright-isa`; to walk through the code, `tracewright-flow`.
 
+mod block_map;
 mod builder;
 mod bytes;
 mod elf;
@@ -44,6 +45,7 @@ mod region;
 mod symbols;
 mod xz;
 
+pub use block_map::{BlockMapError, MappedBlock, MappedFunction};
 pub use builder::{Builder, FileId};
 pub use bytes::Bytes;
 pub use elf::{Facts, Place};

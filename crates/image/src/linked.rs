@@ -6,6 +6,7 @@ use std::ops::Range;
 use object::elf;
 use tracewright_core::{Isa, MemorySpace};
 
+use crate::block_map::{self, BlockMapError, MappedFunction};
 use crate::builder::Builder;
 use crate::elf::{Elf, Place, Section, Symbol};
 use crate::file::File;
@@ -101,6 +102,23 @@ impl<'a> FileRef<'a> {
         let all = self.file.symbols().functions(self.file.bytes.as_slice());
         let functions = all.filter(|(_, _, range)| is_code(range.start));
         functions.map(|(name, start, range)| Function { name, start, range }).collect()
+    }
+
+    /// Returns the basic blocks of the compiler, by function, from this file or its debug file; none if it was
+    /// compiled without a map of them.
+    ///
+    /// # Errors
+    /// Fails if the map cannot be read.
+    pub fn block_map(&self) -> Result<Vec<MappedFunction>, BlockMapError> {
+        for file in std::iter::once(self.file).chain(self.file.debug.as_deref()) {
+            if let Some(elf) = &file.elf {
+                let functions = block_map::read(elf, file.bytes.as_slice())?;
+                if !functions.is_empty() {
+                    return Ok(functions);
+                }
+            }
+        }
+        Ok(Vec::new())
     }
 
     /// Returns the ranges of instructions with their instruction set, in address order: executable sections

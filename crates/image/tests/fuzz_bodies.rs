@@ -72,7 +72,7 @@ const DEBUG_SECTIONS: [&str; 10] = [
 ];
 
 /// Reads any bytes as the DWARF of a valid program. Each section begins with its length in two bytes; the
-/// first byte chooses the class of the file.
+/// first byte chooses the class of the file. What is left is its map of basic blocks.
 pub fn dwarf(data: &[u8]) {
     let Some((&class, mut data)) = data.split_first() else { return };
     let mut elf = program(0x1000, vec![0x1f; 256], vec![symbol("main", 0x1000, 256, 0x12, 1)]);
@@ -83,6 +83,7 @@ pub fn dwarf(data: &[u8]) {
         elf.sections.push(own_section(name, SHT_PROGBITS, 0, bytes.to_vec(), 0));
         data = rest;
     }
+    elf.sections.push(own_section(".llvm_bb_addr_map", SHT_LLVM_BB_ADDR_MAP, 0, data.to_vec(), 0));
     image(&[&[0; 9][..], &elf.write()].concat());
 }
 
@@ -96,6 +97,9 @@ pub fn dwarf_of(file: &[u8]) -> Option<Vec<u8>> {
         data.extend(u16::try_from(bytes.len()).ok()?.to_le_bytes());
         data.extend_from_slice(&bytes);
     }
+    data.extend(
+        file.section_by_name(".llvm_bb_addr_map").and_then(|map| map.data().ok()).unwrap_or_default(),
+    );
     Some(data)
 }
 
@@ -135,6 +139,9 @@ fn check(image: &Image, mut rng: Rng) {
         let functions = file.functions();
         assert!(functions.iter().all(|part| !part.range.is_empty() && part.start <= part.range.start));
         assert!(functions.windows(2).all(|pair| pair[0].range.end <= pair[1].range.start));
+        for function in file.block_map().unwrap_or_default() {
+            assert!(function.blocks.iter().all(|block| block.range.start <= block.range.end));
+        }
         let code = file.code();
         assert!(code.iter().all(|code| !code.range.is_empty()));
         assert!(code.windows(2).all(|pair| pair[0].range.end <= pair[1].range.start));

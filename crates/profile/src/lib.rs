@@ -55,6 +55,7 @@ pub mod export;
 mod functions;
 mod histogram;
 mod inlined;
+mod layout;
 mod loops;
 mod paths;
 mod places;

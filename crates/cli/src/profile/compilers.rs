@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use tracewright_profile::export::gcov::Version;
 use tracewright_profile::export::samples::{Discriminators, Samples};
 use tracewright_profile::export::{self, ranges};
-use tracewright_profile::{Profile, Program, branch_list};
+use tracewright_profile::{Binary, Profile, Program, branch_list};
 
 use super::Format;
 use crate::output::{Error, remark};
@@ -28,6 +28,8 @@ pub fn write(format: Format, profile: &Profile, program: &Program) -> Result<Vec
         Format::BoltSimpleperf => export::bolt::simpleperf(profile, program, one()?).into_bytes(),
         Format::Fdata => export::fdata::write(profile, program, one()?).into_bytes(),
         Format::Profgen => export::profgen::write(profile, program, one()?).into_bytes(),
+        Format::Propeller => clusters(profile, program, one()?)?.into_bytes(),
+        Format::SymbolOrder => export::propeller::symbol_order(profile, program, one()?).into_bytes(),
         Format::Llvm => export::llvm::write(&samples(Discriminators::Clang)?).into_bytes(),
         Format::LlvmBinary => export::llvm_binary::write(&samples(Discriminators::Clang)?),
         Format::Gcov => export::gcov::write(&samples(Discriminators::Plain)?, Version::Two),
@@ -42,6 +44,25 @@ pub fn write(format: Format, profile: &Profile, program: &Program) -> Result<Vec
         | Format::LlvmContexts
         | Format::Tracewright => return Err(Error::Message("not a format for compilers".into())),
     })
+}
+
+/// The basic blocks of one binary that belong together.
+fn clusters(profile: &Profile, program: &Program, number: u32) -> Result<String, Error> {
+    let name = profile.binaries.get(number as usize).map_or("", Binary::file_name);
+    let clusters = export::propeller::clusters(profile, program, number);
+    let clusters = clusters.map_err(|error| Error::Message(format!("{name}: {error}")))?;
+    if clusters.ambiguous > 0 {
+        let left = clusters.ambiguous;
+        remark(&format!(
+            "functions left out, since others have their name: {left} (-funique-internal-linkage-names)"
+        ));
+    }
+    if clusters.text.is_empty() {
+        let message = "nothing that ran of it is in a map of basic blocks: compile it for AArch64 with clang \
+            -fbasic-block-address-map (before clang 19: -fbasic-block-sections=labels)";
+        return Err(Error::Message(format!("{name}: {message}")));
+    }
+    Ok(clusters.text)
 }
 
 /// The error of formats that are made of source lines.

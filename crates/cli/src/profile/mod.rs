@@ -136,6 +136,10 @@ pub enum Format {
     Bolt,
     /// BOLT's own profile: llvm-bolt -data.
     Fdata,
+    /// Propeller's list of basic blocks that belong together: clang -fbasic-block-sections=list=FILE.
+    Propeller,
+    /// The functions that ran, in the order in which they belong together: ld.lld --symbol-ordering-file.
+    SymbolOrder,
     /// What GCC 12 to 15 read: gcc -fauto-profile.
     Gcov,
     /// The same as GCC 16 reads it.
@@ -236,7 +240,15 @@ impl Format {
 
     /// Whether it is the profile of a single binary.
     fn is_of_one(self) -> bool {
-        matches!(self, Self::Bolt | Self::BoltSimpleperf | Self::Fdata | Self::Profgen)
+        matches!(
+            self,
+            Self::Bolt
+                | Self::BoltSimpleperf
+                | Self::Fdata
+                | Self::Profgen
+                | Self::Propeller
+                | Self::SymbolOrder
+        )
     }
 
     /// What it cannot tell, in words.

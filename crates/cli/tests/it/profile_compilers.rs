@@ -501,6 +501,76 @@ fn bolt_reads_its_profiles_and_makes_better_code() {
     }
 }
 
+/// The blocks of each function of a list for Propeller.
+fn clusters(list: &str) -> BTreeMap<&str, Vec<u32>> {
+    let mut lines = list.lines();
+    assert_eq!(lines.next(), Some("v1"));
+    let mut clusters = BTreeMap::new();
+    while let Some(line) = lines.next() {
+        let blocks = lines.next().unwrap().strip_prefix("c ").unwrap().split(' ');
+        let blocks = blocks.map(|block| block.parse().unwrap()).collect();
+        assert_eq!(clusters.insert(line.strip_prefix("f ").unwrap(), blocks), None, "{list}");
+    }
+    clusters
+}
+
+/// Clang maps basic blocks for AArch64 only (and for x86-64).
+#[test]
+fn propeller_places_blocks_and_functions() {
+    const READOBJ: &str = "llvm-readobj-19";
+    let test = "propeller_places_blocks_and_functions";
+    if !has_programs(test, &[&LLVM[..2], &LLVM[4..], &[READOBJ, "llvm-nm-19"]].concat()) {
+        return;
+    }
+    let here = Scratch::new("profile-compilers");
+    let at = |name: &str| here.join(name);
+    let (program, capture, better) = (at("program"), at("capture"), at("better"));
+    let target = Target::Aarch64;
+    clang(target, "-ffunction-sections -fbasic-block-address-map", &program);
+    let before = target.record(&program, &capture);
+    let list = here.write("cc", &profile(&capture, "propeller"));
+    let order = here.write("ld", &profile(&capture, "symbol-order"));
+    let text_of = |path: &Path| fs::read_to_string(path).unwrap();
+    let (list_text, order_text) = (text_of(&list), text_of(&order));
+    let clusters = clusters(&list_text);
+    // Its blocks are those that LLVM finds in the program; the entry is first, and some never ran.
+    let map = ran(&format!("{READOBJ} --bb-addr-map {program}"));
+    let mut cold = 0;
+    for (name, blocks) in &clusters {
+        let of = map.split("  Function {").find(|of| of.contains(&format!("Name: {name}\n"))).unwrap();
+        let known = of.lines().filter_map(|line| line.trim().strip_prefix("ID: "));
+        let known: BTreeSet<u32> = known.map(|id| id.parse().unwrap()).collect();
+        let listed: BTreeSet<u32> = blocks.iter().copied().collect();
+        assert_eq!((blocks[0], listed.len()), (0, blocks.len()), "{name}");
+        assert!(listed.is_subset(&known), "{name}: {blocks:?} {known:?}");
+        cold += known.len() - listed.len();
+    }
+    assert!(clusters.contains_key("take") && clusters.contains_key("mend") && cold > 3, "{list_text}");
+    // Functions of the library ran as well; what others call is behind its caller.
+    let order: Vec<_> = order_text.lines().collect();
+    let place = |name| order.iter().position(|one| *one == name).unwrap();
+    assert!(order.len() > clusters.len() && place("take") > place("main"), "{order_text}");
+    assert_eq!(order.iter().collect::<BTreeSet<_>>().len(), order.len(), "{order_text}");
+    let sections = format!("-ffunction-sections -fbasic-block-sections=list={}", text(&list));
+    clang(target, &format!("{sections} -Wl,--symbol-ordering-file={}", at("ld")), &better);
+    // The linker has put them in this order, and what never ran elsewhere.
+    let symbols = ran(&format!("llvm-nm-19 --numeric-sort {better}"));
+    let names: Vec<_> = symbols.lines().filter_map(|line| line.split(' ').nth(2)).collect();
+    let address = |name: &str| names.iter().position(|one| *one == name).unwrap();
+    assert!(address("take") < address("take.cold") && names.contains(&"main"), "{symbols}");
+    let placed: Vec<_> = order.iter().filter(|name| clusters.contains_key(*name)).collect();
+    assert!(placed.is_sorted_by_key(|name| address(name)), "{placed:?} {symbols}");
+    let after = target.record(&better, &capture);
+    tell("aarch64 propeller", before, after);
+    assert!(after.taken * 100 < before.taken * 70, "{before:?} {after:?}");
+    // Without a map there is nothing to list, but the functions have an order all the same.
+    clang(target, "", &program);
+    target.record(&program, &capture);
+    let none = run!("profile {capture} --format propeller").ends(2);
+    none.says("program: nothing that ran of it is in a map of basic blocks");
+    assert!(!profile(&capture, "symbol-order").is_empty());
+}
+
 /// Each GCC reads its own version of the file. GCC 16 is tested where it is installed: it is not in Debian 12.
 #[test]
 fn gcc_reads_its_profile_and_makes_better_code() {

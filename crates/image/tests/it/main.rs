@@ -1,6 +1,7 @@
 //! Integration tests, linked as one program.
 
 mod binutils;
+mod block_map;
 mod captures;
 mod elf;
 mod limits;

@@ -16,6 +16,7 @@ pub mod llvm_contexts;
 pub mod llvm_coverage;
 pub mod pprof;
 pub mod profgen;
+pub mod propeller;
 pub mod protobuf;
 pub mod ranges;
 pub mod samples;

@@ -28,6 +28,7 @@ pub const SHT_RELA: u32 = 4;
 pub const SHT_NOBITS: u32 = 8;
 pub const SHT_REL: u32 = 9;
 pub const SHT_DYNSYM: u32 = 11;
+pub const SHT_LLVM_BB_ADDR_MAP: u32 = 0x6fff_4c0a;
 /// Flags: allocated; allocated and code.
 pub const A: u64 = 2;
 pub const AX: u64 = 6;
