@@ -478,3 +478,99 @@ fn llvm_json_has_the_numbers_of_lcov() {
     }
     assert!(rows(data, "functions").iter().any(|function| function["name"] == "insertion_sort"));
 }
+
+/// A program of which some code never runs, compiled for coverage and recorded: what LLVM's own tool exports of it has the same structure as
+/// ours, and each line that has code the same count.
+#[test]
+fn llvm_cov_counts_the_same() {
+    let test = "llvm_cov_counts_the_same";
+    if !has_programs(test, &["clang-19", "ld.lld-19", "llvm-profdata-19", "llvm-cov-19"]) {
+        return;
+    }
+    let folder = Scratch::new("coverage");
+    let at = |name: &str| folder.join(name);
+    let source = "\
+static int divisor(int a, int b) {
+    while (b != 0) {
+        int rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+static int never(int x) {
+    return x + 1;
+}
+int main(int argc, char **argv) {
+    int sum = 0;
+    for (int i = 1; i <= 10; i++) {
+        if (i % 3 == 0)
+            sum += divisor(i, 12);
+        else if (i > 20)
+            sum += never(i);
+        else
+            sum -= 1;
+    }
+    switch (sum) {
+    case 1:
+        sum = 7;
+        break;
+    default:
+        sum = 0;
+    }
+    return argc > 5 ? 1 : sum;
+}
+";
+    folder.write("few.c", source.as_bytes());
+    // What counts is a library of clang, which may not be here.
+    let host = "-O0 -g -fprofile-instr-generate -fcoverage-mapping -o host few.c";
+    let compiled = ran(Command::new("clang-19").args(host.split(' ')).current_dir(folder.path()));
+    if compiled.err.contains("libclang_rt.profile") {
+        return skip(test, "no libclang-rt-19-dev");
+    }
+    compiled.ends(0);
+    ran(Command::new(at("host")).env("LLVM_PROFILE_FILE", at("raw"))).ends(0);
+    let run = |line: &str| other(folder.path(), line).out;
+    run("llvm-profdata-19 merge raw -o counts");
+    let export = |form: &str| run(&format!("llvm-cov-19 export{form} host -instr-profile=counts"));
+    let theirs: Value = serde_json::from_str(&export("")).unwrap();
+    run("clang-19 --target=riscv64-linux-gnu -O0 -g -static -fuse-ld=lld -o few few.c");
+    let capture = recorded(&folder, &at("few"), "");
+    let ours = run!("coverage {capture} --file few.c --format llvm-json").ends(0).json();
+    assert_eq!(keys(&ours), keys(&theirs));
+    assert_eq!((&ours["type"], &ours["version"]), (&theirs["type"], &theirs["version"]));
+    let lines = run!("coverage {capture} --file few.c --format lcov").ends(0).out;
+    let theirs = export(" -format=lcov");
+    let counts = |lcov: &str| -> BTreeMap<u64, u64> {
+        let lines = lcov.lines().filter_map(|line| line.strip_prefix("DA:")?.split_once(','));
+        lines.map(|(line, count)| (line.parse().unwrap(), count.parse().unwrap())).collect()
+    };
+    let (ours, theirs) = (counts(&lines), counts(&theirs));
+    // Lines that only end something have no code.
+    assert!(ours.len() > 20 && ours.len() <= theirs.len(), "{ours:?}");
+    for (line, count) in ours {
+        assert_eq!(theirs.get(&line), Some(&count), "line {line}");
+    }
+}
+
+/// The names of all fields, with where they are.
+fn keys(value: &Value) -> BTreeSet<String> {
+    fn collect(value: &Value, path: &str, keys: &mut BTreeSet<String>) {
+        match value {
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    let path = format!("{path}.{name}");
+                    collect(value, &path, keys);
+                    keys.insert(path);
+                }
+            }
+            Value::Array(values) => {
+                values.iter().for_each(|value| collect(value, &format!("{path}[]"), keys))
+            }
+            _ => {}
+        }
+    }
+    let mut keys = BTreeSet::new();
+    collect(value, "", &mut keys);
+    keys
+}
