@@ -17,7 +17,6 @@ mod funnel;
 mod images;
 mod info;
 mod json;
-mod line;
 mod merge;
 mod options;
 mod output;

@@ -129,6 +129,28 @@ impl Params {
         stack + (stack > 0) as u32 + self.call_counter_size as u32
     }
 
+    /// Returns the kinds of packets, with the largest payload of each in bits before compression. Names have the format and the
+    /// subformat.
+    pub fn payload_bits(&self) -> impl Iterator<Item = (&'static str, u32)> {
+        let (address, returns) = (self.address_bits(), self.returns_bits());
+        let context = u32::from(self.privilege_width) + self.time_bits() + self.context_bits();
+        let (cause, value) = (u32::from(self.ecause_width), u32::from(self.iaddress_width));
+        // An address with notify, updiscon, irreport and how many returns.
+        let reported = address + 3 + returns;
+        let f0 = 2 + u32::from(self.f0s_width);
+        let index = u32::from(self.cache_size);
+        let sizes = [
+            ("sync (3.0)", 5 + context + address, true),
+            ("trap (3.1)", 7 + context + cause + address + value, true),
+            ("context (3.2)", 4 + context, true),
+            ("address (2)", 2 + reported, true),
+            ("branches (1)", 7 + 31 + reported, true),
+            ("branch count (0.0)", f0 + 34 + reported, self.bpred_size > 0),
+            ("jump target (0.1)", f0 + index + 5 + 31 + 1 + returns, self.cache_size > 0),
+        ];
+        sizes.into_iter().filter(|(.., exists)| *exists).map(|(name, bits, _)| (name, bits))
+    }
+
     /// Returns how many calls the return stack holds, and how many repeats each entry can count.
     pub(crate) const fn calls(&self) -> (usize, u32) {
         let repeats = if self.iret_ext { (1 << self.call_counter_size) - 1 } else { 0 };

@@ -40,6 +40,7 @@
 //! `histogram` and `timeline` (cycles), `counts`, `program`, `functions`, `inlined`, `starts` and `places`
 //! (profiles and what they refer to), `branches`, `loops`, `paths` and `events` (statistics); public ones are listed below.
 
+pub mod annotate;
 pub mod branch_list;
 mod branches;
 mod by_address;

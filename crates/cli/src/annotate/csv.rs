@@ -3,8 +3,8 @@
 use tracewright::disassembly;
 use tracewright_profile::{Place, Profile, Program};
 
-use super::function::Function;
 use crate::csv::{Cell, Csv};
+use tracewright_profile::annotate::Function;
 
 /// A row for each instruction.
 pub fn rows(functions: &[Function], profile: &Profile, program: &Program) -> String {

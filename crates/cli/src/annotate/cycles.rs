@@ -7,13 +7,13 @@ use tracewright_flow::Instructions;
 use tracewright_image::Image;
 use tracewright_profile::{Cost, Profile};
 
-use super::function::Function;
 use crate::clocks::report_ends;
 use crate::decode::Within;
 use crate::filter::PartArgs;
 use crate::output::{Error, Outcome};
 use crate::profile::open::Decoded;
 use tracewright::{SourceStalls, StallMeter};
+use tracewright_profile::annotate::Function;
 
 /// What each instruction cost, where it was in memory.
 pub struct Cycles(Vec<(u64, MemorySpace, Cost)>);

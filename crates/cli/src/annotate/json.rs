@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 use tracewright_profile::Profile;
 
-use super::function::{Function, Row};
 use crate::json::{address, line};
-use crate::line::Line;
 use tracewright::disassembly;
+use tracewright_engine::Line;
+use tracewright_profile::annotate::{Function, Row};
 
 /// One object.
 pub fn object(functions: &[Function], profile: &Profile) -> String {

@@ -2,19 +2,19 @@
 
 mod csv;
 mod cycles;
-mod function;
 mod json;
 mod sources;
 mod text;
+mod unknown;
 
 use std::path::PathBuf;
 
 use clap::Args;
 use tracewright_profile::Profile;
+use tracewright_profile::annotate::{self, Function};
 use tracewright_profile::coverage::Ran;
 
 use self::cycles::Cycles;
-use self::function::Function;
 use self::sources::Sources;
 use crate::args::{CaptureArgs, InlineArgs};
 use crate::clocks;
@@ -73,17 +73,17 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let programs = [program];
     let (ran, _) = Ran::of_all(&profile, &programs);
     let [program] = &programs;
-    let mut functions = function::find(&profile, program, &ran, &opts.function);
+    let mut functions = annotate::find(&profile, program, &ran, &opts.function);
     if program.shows_inlined() {
-        functions.extend(function::copies(&profile, program, &ran, &opts.function));
+        functions.extend(annotate::copies(&profile, program, &ran, &opts.function));
         if functions.is_empty() {
-            return Err(Error::Message(function::unknown(&profile, program, &opts.function)));
+            return Err(Error::Message(unknown::unknown(&profile, program, &opts.function)));
         }
     } else if functions.iter().all(|function| function.executed() == 0) {
-        match function::inlined(&profile, program, &ran, &opts.function, functions.is_empty()) {
+        match unknown::inlined(&profile, program, &ran, &opts.function, functions.is_empty()) {
             Some(message) => report(&message),
             None if functions.is_empty() => {
-                return Err(Error::Message(function::unknown(&profile, program, &opts.function)));
+                return Err(Error::Message(unknown::unknown(&profile, program, &opts.function)));
             }
             None => {}
         }

@@ -5,12 +5,12 @@ use std::fmt::Write;
 use tracewright_image::SourceLine;
 use tracewright_profile::{Place, Profile, Program, Runs};
 
-use super::function::{Function, Into, Row};
 use super::sources::Sources;
-use crate::line::Line;
 use crate::record::grouped;
 use crate::terminal::{END, HEADING, width};
 use tracewright::{disassembly, names};
+use tracewright_engine::Line;
+use tracewright_profile::annotate::{Function, InlinedAt, Row};
 
 /// How many targets of an indirect branch are shown.
 const TARGETS: usize = 5;
@@ -53,8 +53,10 @@ fn head(text: &mut String, function: &Function, profile: &Profile) {
     let binary = names::file_name(binary);
     let title = match &function.inlined {
         None => format!("{} in {binary} at {:#x}", function.name, function.start),
-        Some(Into { function: around, line }) => {
-            let at = line.as_ref().map_or(String::new(), |line| format!(" at {line}"));
+        Some(InlinedAt { function: around, line }) => {
+            let at = line
+                .as_ref()
+                .map_or(String::new(), |(file, line)| format!(" at {}:{line}", names::file_name(file)));
             format!("{} in {binary}, inlined into {around}{at}", function.name)
         }
     };

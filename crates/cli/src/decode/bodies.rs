@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tracewright_core::{Block, MemorySpace};
 
-use crate::line::Line;
+use tracewright_engine::Line;
 
 /// Bytes kept for each thread.
 const MOST: usize = 4 << 20;

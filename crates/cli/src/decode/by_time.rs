@@ -11,9 +11,9 @@ use super::json::Json;
 use super::listing::Lines;
 use super::text::Text;
 use super::{BufferDecode, Opts, Shown, first_line, line, quoted, source};
-use crate::line::Line;
 use crate::output::{Error, Form, Output, remark};
 use crate::terminal::heading;
+use tracewright_engine::Line;
 
 /// Bytes of lines that are written at once.
 const AT_ONCE: usize = 1 << 16;

@@ -8,8 +8,8 @@ use tracewright::{Source, Trace, names};
 use tracewright_core::text::Printable;
 
 use crate::json::address;
-use crate::line::Line;
 use crate::terminal::width;
+use tracewright_engine::Line;
 
 /// What the columns are.
 pub const COLUMNS: &str = "    offset id   depth  function\n";

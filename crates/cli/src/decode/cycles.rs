@@ -6,7 +6,7 @@ use tracewright_profile::{Clock, Told};
 use tracewright::{ClockEnd, Clocks};
 
 use crate::clocks::report_ends;
-use crate::line::Line;
+use tracewright_engine::Line;
 
 /// Columns of a cycle, the blank before it and the mark behind it among them.
 pub const WIDTH: usize = 13;

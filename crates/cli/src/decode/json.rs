@@ -10,7 +10,7 @@ use super::bodies::Bodies;
 use super::cycles;
 use super::listing::{Lines, When};
 use super::text::Detail;
-use crate::line::Line;
+use tracewright_engine::Line;
 
 /// One object per line. Addresses and other 64-bit values are hexadecimal strings: JSON numbers lose bits above 53.
 pub struct Json {

@@ -5,7 +5,7 @@ use tracewright_core::{Element, Stamp};
 use tracewright_engine::{At, Consumer, Source};
 
 use super::cycles;
-use crate::line::Line;
+use tracewright_engine::Line;
 
 /// When an element happened.
 #[derive(Clone, Copy, Debug, Default)]

@@ -7,7 +7,6 @@ mod check;
 mod cycles;
 mod json;
 pub mod listing;
-mod opencsd;
 mod rows;
 pub mod sources;
 mod summary;
@@ -19,6 +18,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use tracewright::opencsd::OpenCsdLines;
 use tracewright::{Clocks, Diagnostic, ExcerptOptions, Listed, Trace};
 use tracewright_core::Element;
 use tracewright_core::text::Printable;
@@ -30,7 +30,6 @@ use self::bodies::Bodies;
 use self::calls::Calls;
 use self::json::Json;
 use self::listing::{Lines, Listing, When};
-use self::opencsd::OpenCsd;
 use self::rows::{EventName, Rows};
 use self::text::{Detail, Text};
 use crate::args::{CaptureArgs, ProgramArgs, SelectArgs, offset};
@@ -38,10 +37,10 @@ use crate::clocks::{self, report_ends};
 use crate::etrace::is_etrace;
 use crate::filter::FilterArgs;
 use crate::images;
-use crate::line::Line;
 use crate::output::{Error, Form, Outcome, Output, remark, report, report_missing_code, report_problem};
 use crate::progress;
 use crate::terminal::heading;
+use tracewright_engine::Line;
 
 /// Show every instruction that ran.
 ///
@@ -399,7 +398,7 @@ impl BufferDecode<'_> {
         let quoted = || quoted(self.buffer);
         if opts.style == Some(Style::Opencsd) {
             self.refuse_etrace("--style opencsd")?;
-            self.list(&OpenCsd { again }, "", Form::Text)
+            self.list(&OpenCsdLines { again }, "", Form::Text)
         } else if opts.no_image {
             self.refuse_etrace("--no-image")?;
             let json = opts.json.then(quoted);

@@ -13,8 +13,8 @@ use tracewright_etm::Params;
 use tracewright_engine::{At, Consumer, Source};
 
 use super::json;
-use crate::line::Line;
 use tracewright::words;
+use tracewright_engine::Line;
 
 /// Rows of type, cycle and value.
 pub struct Rows {

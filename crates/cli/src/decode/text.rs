@@ -9,8 +9,8 @@ use tracewright_engine::At;
 use super::bodies::Bodies;
 use super::cycles;
 use super::listing::{Lines, When};
-use crate::line::Line;
 use crate::terminal::width;
+use tracewright_engine::Line;
 
 /// How much of it to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -32,7 +32,7 @@ pub fn text(out: &mut impl Write, source: &EtraceSource) -> std::io::Result<()> 
         }
     }
     writeln!(out, "  payloads before compression (bits that repeat at the upper end are not sent)")?;
-    for (name, bits) in sizes(source) {
+    for (name, bits) in source.config.params.payload_bits() {
         let bytes = bits.div_ceil(8);
         let plural = if bytes == 1 { "" } else { "s" };
         row(out, name, &format!("{bits} bits"), &format!("at most {bytes} byte{plural}"))?;
@@ -89,34 +89,6 @@ fn isa_name(isa: Isa) -> &'static str {
     if isa == Isa::Rv32 { "rv32" } else { "rv64" }
 }
 
-/// The most bits of each kind of packet.
-fn sizes(source: &EtraceSource) -> Vec<(&'static str, u32)> {
-    let params = &source.config.params;
-    let context = u32::from(params.privilege_width) + params.time_bits() + params.context_bits();
-    let address = params.address_bits();
-    // notify, updiscon, irreport, and how many returns.
-    let reported = address + 3 + params.returns_bits();
-    let f0 = 2 + u32::from(params.f0s_width);
-    let mut sizes = vec![
-        ("sync (3.0)", 5 + context + address),
-        (
-            "trap (3.1)",
-            7 + context + u32::from(params.ecause_width) + address + u32::from(params.iaddress_width),
-        ),
-        ("context (3.2)", 4 + context),
-        ("address (2)", 2 + reported),
-        ("branches (1)", 7 + 31 + reported),
-    ];
-    if params.bpred_size > 0 {
-        sizes.push(("branch count (0.0)", f0 + 34 + reported));
-    }
-    if params.cache_size > 0 {
-        let index = u32::from(params.cache_size);
-        sizes.push(("jump target (0.1)", f0 + index + 5 + 31 + 1 + params.returns_bits()));
-    }
-    sizes
-}
-
 /// The same as values.
 pub fn json(source: &EtraceSource) -> Value {
     let group = |group: Group| {
@@ -129,7 +101,8 @@ pub fn json(source: &EtraceSource) -> Value {
         }),
         other => json!({"kind": encapsulation(other).0}),
     };
-    let sizes: Map<_, _> = sizes(source).into_iter().map(|(name, bits)| (name.into(), bits.into())).collect();
+    let sizes: Map<_, _> =
+        source.config.params.payload_bits().map(|(name, bits)| (name.into(), bits.into())).collect();
     json!({
         "isa": isa_name(source.isa),
         "encapsulation": encapsulation,

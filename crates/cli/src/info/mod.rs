@@ -5,18 +5,17 @@ mod etrace;
 mod memory;
 mod processes;
 mod raw;
-mod words;
 
 use std::io::Write;
 use std::ops::ControlFlow;
 
 use clap::Args;
 use serde_json::{Value, json};
+use tracewright::registers::{self, Explained};
 use tracewright::{FileKind, Trace};
 use tracewright_core::text::Printable;
 use tracewright_input::{Buffer, Capture, EtraceSource, ImageFile, Packing, Piece, Protocol, Source};
 
-use self::words::Explained;
 use crate::args::CaptureArgs;
 use crate::decode::{Totals, sources};
 use crate::etrace::is_etrace;
@@ -139,7 +138,7 @@ fn text(out: &mut impl Write, capture: &Capture) -> std::io::Result<()> {
         for (name, value) in facts(source) {
             writeln!(out, "  {name:<18}  {}", Printable(&value))?;
         }
-        let registers = words::explain(source);
+        let registers = registers::explain(source);
         // A chip has many alike: say it once.
         if let Some((name, _)) =
             explained.iter().find(|(_, other)| !registers.is_empty() && *other == registers)
@@ -181,7 +180,7 @@ fn json(capture: &Capture) -> Value {
             .iter()
             .map(|(name, value)| (name.clone(), format!("{value:#x}").into()))
             .collect();
-        let words: serde_json::Map<_, _> = words::explain(source)
+        let words: serde_json::Map<_, _> = registers::explain(source)
             .into_iter()
             .map(|explained| (explained.register.to_owned(), explained.words.into()))
             .collect();

@@ -6,7 +6,7 @@ use tracewright_input::{Buffer, Capture};
 
 use super::Printer;
 use crate::csv::{Cell, Csv};
-use crate::line::Line;
+use tracewright_engine::Line;
 
 /// Comma-separated values: a row for each packet.
 pub struct Rows {

@@ -6,7 +6,7 @@ use tracewright_input::{Buffer, Capture};
 
 use super::Printer;
 use crate::json;
-use crate::line::Line;
+use tracewright_engine::Line;
 
 /// One object per line, after the line that every listing begins with. Addresses, timestamps and other 64-bit values are hexadecimal strings: JSON numbers lose
 /// bits above 53.

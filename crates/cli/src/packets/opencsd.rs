@@ -8,7 +8,7 @@ use tracewright_frames::Lost;
 use tracewright_input::{Buffer, Capture, Protocol};
 
 use super::Printer;
-use crate::line::Line;
+use tracewright_engine::Line;
 
 /// Skipped bytes OpenCSD shows in a line.
 const SKIPPED: usize = 8;

@@ -6,9 +6,9 @@ use tracewright_frames::Lost;
 use tracewright_input::{Buffer, Capture};
 
 use super::Printer;
-use crate::line::Line;
 use crate::output::printable_path;
 use crate::terminal::{END, HEADING, heading, width};
+use tracewright_engine::Line;
 
 /// Bytes shown on a line; the rest goes on in the next.
 const BYTES: usize = 6;

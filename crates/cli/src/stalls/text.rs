@@ -8,11 +8,11 @@ use tracewright_profile::{Account, Cost, Kind, Stalls};
 
 use super::table::{Instruction, Tables};
 use super::{By, Opts, Sort};
-use crate::line::Line;
 use crate::record::grouped;
 use crate::terminal::{END, HEADING, hot, width};
 use tracewright::SourceStalls;
 use tracewright::{disassembly, names};
+use tracewright_engine::Line;
 
 /// Columns of the numbers before a name, with the blanks after them.
 const NUMBERS: usize = 53;

@@ -1,25 +1,25 @@
-//! Trace unit registers in words.
+//! Registers of an ETM or ETE in words.
 
 use tracewright_etm::field;
 use tracewright_input::{Protocol, Source};
 
 /// A register in words.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explained {
-    /// Its name.
+    /// Name.
     pub register: &'static str,
-    /// Its value.
+    /// Value.
     pub value: u32,
-    /// What to say before the words, if there are any.
+    /// Text to put before the words: `on: `, `has: ` or nothing.
     pub verb: &'static str,
-    /// What its fields mean.
+    /// Meaning of its fields.
     pub words: Vec<String>,
 }
 
-/// What a register's value means; the flag says whether the source is an ETE.
+/// Returns the meaning of a register's value; the flag is set for an ETE.
 type Words = fn(u32, bool) -> Vec<String>;
 
-/// Each register that decides how the trace is read, with what its fields mean.
+/// Returns the registers that decide how the trace is read, with the meaning of their fields. Sources of other protocols have none.
 pub fn explain(source: &Source) -> Vec<Explained> {
     let Protocol::Etm(params) = &source.protocol else { return Vec::new() };
     let ete = params.is_ete();

@@ -1,22 +1,23 @@
+//! OpenCSD's listing of elements.
+
 use std::fmt::Write as _;
 
 use tracewright_core::{
     Block, Context, Element, Ended, Exception, Flow, GapReason, Isa, MemorySpace, Role, Security, TraceOn,
     Transaction,
 };
+use tracewright_engine::{At, Consumer, Line};
 use tracewright_etm::Params;
 
-use tracewright_engine::{At, Consumer};
-
-use crate::line::Line;
-
-/// The element lines of OpenCSD 1.8.0's `trc_pkt_lister -decode`.
-pub struct OpenCsd {
-    /// Whether this is not the first buffer.
+/// Consumer that writes the element lines of OpenCSD 1.8.0's `trc_pkt_lister -decode`, byte for byte. Decode with
+/// [`Options::like_opencsd`](crate::Options).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OpenCsdLines {
+    /// Set if this is not the first buffer: OpenCSD's decoder is reset then.
     pub again: bool,
 }
 
-impl Consumer for OpenCsd {
+impl Consumer for OpenCsdLines {
     type State = ();
     type Output = Line;
 
@@ -61,7 +62,7 @@ fn head(line: &mut Line, at: &At<'_>) {
     let _ = write!(line, "; ID:{:x}; OCSD_GEN_TRC_ELEM_", at.source.id);
 }
 
-impl OpenCsd {
+impl OpenCsdLines {
     fn body(&self, line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
         match element {
             Element::Block(block) => range(line, block, at),

@@ -1,4 +1,4 @@
-//! A function's instructions, and what each did.
+//! Instructions of a function, with what each did.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -6,58 +6,58 @@ use std::ops::Range;
 
 use tracewright_core::{Flow, Isa};
 use tracewright_flow::InBlock;
-use tracewright_image::CodeRange;
-use tracewright_profile::coverage::Ran;
-use tracewright_profile::{
-    Code, Cost, Functions, Place, PlaceFilter, Profile, Program, Runs, binaries, inlined_into, is_called,
-    walk,
-};
+use tracewright_image::{CodeRange, SourceLine};
 
-use crate::control;
-use tracewright::names;
+use crate::costs::Cost;
+use crate::counts::{Code, Place, Profile, Runs};
+use crate::coverage::Ran;
+use crate::functions::Functions;
+use crate::places::{PlaceFilter, is_called};
+use crate::program::Program;
+use crate::walk;
 
-/// The most callers that a message names for an inlined function, and the most letters of each name.
-const INLINED: usize = 3;
-const LONGEST: usize = 40;
-
-/// A function of a binary.
+/// A function of a binary, or an inlined copy of one.
 #[derive(Debug)]
 pub struct Function {
+    /// Name.
     pub name: String,
+    /// Number of the binary.
     pub binary: u32,
-    /// The address of its first instruction, as linked.
+    /// Address of its first instruction, as linked.
     pub start: u64,
-    /// How often it was entered.
+    /// Number of times it was entered; of an inlined copy, an estimate.
     pub calls: u64,
-    /// In the order of addresses; also of the part that the compiler put apart.
+    /// Its instructions in the order of addresses, those that the compiler put apart included.
     pub rows: Vec<Row>,
-    /// Place of the inlined copy, if these are its instructions.
-    pub inlined: Option<Into>,
+    /// Place where it is inlined, if this is an inlined copy.
+    pub inlined: Option<InlinedAt>,
 }
 
 /// Place where a function is inlined.
 #[derive(Debug)]
-pub struct Into {
-    /// The function around it.
+pub struct InlinedAt {
+    /// Name of the function around it.
     pub function: String,
-    /// The line of the call, if known.
-    pub line: Option<String>,
+    /// File and line of the call, if known.
+    pub line: Option<(String, u32)>,
 }
 
-/// An instruction.
+/// An instruction of a function.
 #[derive(Debug)]
 pub struct Row {
+    /// Instruction set.
     pub isa: Isa,
+    /// The instruction.
     pub at: InBlock,
-    /// How often it ran.
+    /// Number of times it ran.
     pub count: u64,
-    /// How it went, if it is a conditional branch.
+    /// Number of times it was taken and not taken, if it is a conditional branch.
     pub runs: Option<Runs>,
-    /// Where it went, if it does not say so itself: the most frequent first.
+    /// Targets of an indirect branch with their counts, the most frequent first.
     pub targets: Vec<(Place, u64)>,
-    /// Where its cycles are known.
+    /// Its cycles, if a caller has added them.
     pub cost: Option<Cost>,
-    /// The function that it is of, if that is inlined here.
+    /// Name of the inlined function that it belongs to, if any.
     pub inlined: Option<String>,
 }
 
@@ -66,30 +66,30 @@ impl Function {
         Self { name, binary, start, calls: 0, rows: Vec::new(), inlined: None }
     }
 
-    /// How many of its instructions are of functions that are inlined.
+    /// Returns the number of its instructions that belong to inlined functions.
     pub fn inlined_rows(&self) -> usize {
         self.rows.iter().filter(|row| row.inlined.is_some()).count()
     }
 
-    /// How many instructions it executed.
+    /// Returns the number of instructions it executed.
     pub fn executed(&self) -> u64 {
         self.rows.iter().map(|row| row.count).sum()
     }
 
-    /// Leaves out the instructions that are elsewhere.
+    /// Removes the instructions outside the places.
     pub fn keep(&mut self, places: &PlaceFilter) {
         let binary = self.binary;
         self.rows.retain(|row| places.has(Place { binary, address: row.at.address }));
     }
 
-    /// Its cycles, where any are known.
+    /// Returns its cycles, if any are known.
     pub fn cycles(&self) -> Option<u64> {
         let known: Vec<_> = self.rows.iter().filter_map(|row| row.cost).collect();
         (!known.is_empty()).then(|| known.iter().map(|cost| cost.cycles).sum())
     }
 }
 
-/// All functions of this name in all binaries, what ran most first.
+/// Returns the functions of this name in all binaries, those that executed most first. `ran` has what ran of each binary.
 pub fn find(profile: &Profile, program: &Program, ran: &[Ran], name: &str) -> Vec<Function> {
     let mut all: Vec<Function> = Vec::new();
     for (binary, ran) in (0..).zip(ran) {
@@ -129,7 +129,7 @@ pub fn find(profile: &Profile, program: &Program, ran: &[Ran], name: &str) -> Ve
     all
 }
 
-/// A function without a symbol, known by calls to it. Of a dump, only what ran tells which instructions it has.
+/// Returns a function without a symbol, known by calls to it. Of a dump, only what ran tells which instructions it has.
 fn called(
     profile: &Profile,
     program: &Program,
@@ -152,7 +152,7 @@ fn called(
     function
 }
 
-/// All copies of the functions of this name that are inlined somewhere, what ran most first.
+/// Returns the inlined copies of the functions of this name, those that executed most first.
 pub fn copies(profile: &Profile, program: &Program, ran: &[Ran], name: &str) -> Vec<Function> {
     let mut all: BTreeMap<(u32, usize), Function> = BTreeMap::new();
     for (binary, ran) in (0..).zip(ran) {
@@ -171,10 +171,10 @@ pub fn copies(profile: &Profile, program: &Program, ran: &[Ran], name: &str) -> 
                 let function = all.entry((binary, copy)).or_insert_with(|| {
                     let around = &frames[number + 1];
                     let line = around.line.filter(|line| line.line > 0);
-                    let line = line.map(|line| format!("{}:{}", names::file_name(line.file), line.line));
+                    let line = line.map(|SourceLine { file, line }| (file.to_owned(), line));
                     let around = around.function.filter(|_| number + 1 < inlined).unwrap_or(part.name);
-                    let into = Into { function: around.to_owned(), line };
-                    Function { inlined: Some(into), ..Function::new(shown.to_owned(), binary, part.start) }
+                    let at = InlinedAt { function: around.to_owned(), line };
+                    Function { inlined: Some(at), ..Function::new(shown.to_owned(), binary, part.start) }
                 });
                 let inner =
                     frames.first().filter(|inner| !inner.is_same(frame)).and_then(|inner| inner.function);
@@ -203,7 +203,7 @@ fn row(ran: &Ran, isa: Isa, at: &InBlock) -> Row {
     Row { isa, at: *at, count: ran.at(at.address), runs, targets: Vec::new(), cost: None, inlined: None }
 }
 
-/// Where its indirect branches went.
+/// Adds the targets of its indirect branches.
 fn targets(function: &mut Function, profile: &Profile) {
     let binary = function.binary;
     let rows = function.rows.iter_mut().filter(|row| row.count > 0 && row.at.class.flow == Flow::Indirect);
@@ -214,46 +214,4 @@ fn targets(function: &mut Function, profile: &Profile) {
         }
     }
     indirect.into_values().for_each(|row| row.targets.sort_by_key(|&(to, count)| (Reverse(count), to)));
-}
-
-/// Says where a function is inlined of which no code of its own ran, if it is.
-pub fn inlined(
-    profile: &Profile,
-    program: &Program,
-    ran: &[Ran],
-    name: &str,
-    is_only_inlined: bool,
-) -> Option<String> {
-    let into = inlined_into(&binaries(profile, &[program]), ran, name);
-    let mut into: Vec<_> = into.into_iter().filter(|(_, ran)| is_only_inlined || *ran > 0).collect();
-    into.sort_by_key(|(_, ran)| Reverse(*ran));
-    let own = if is_only_inlined { "has no code of its own" } else { "never ran on its own" };
-    let how = if into.first()?.1 > 0 { "it ran inlined into" } else { "it is inlined into" };
-    let more = into.len().saturating_sub(INLINED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let into: Vec<_> = into.iter().take(INLINED).map(|(into, _)| names::cut(into, LONGEST)).collect();
-    Some(format!("{name} {own}: {how} {}{more}; annotate that, or see coverage --function", into.join(", ")))
-}
-
-/// Says that there is no such function, and which there are.
-pub fn unknown(profile: &Profile, program: &Program, name: &str) -> String {
-    if profile.binaries.is_empty() {
-        return "nothing ran of which the program is known: give it with --image".into();
-    }
-    let mut like = Vec::new();
-    for binary in 0..profile.binaries.len() as u32 {
-        let functions = program.file(binary).map(|file| file.functions()).unwrap_or_default();
-        let found = functions.iter().map(|function| function.name).filter(|known| known.contains(name));
-        like.extend(found.map(str::to_owned));
-    }
-    like.sort_by_key(|known| (known.len(), known.clone()));
-    like.dedup();
-    like.truncate(5);
-    if let (true, Some(near)) = (like.is_empty(), control::near(program.image(), name)) {
-        like.push(near.to_owned());
-    }
-    match like.is_empty() {
-        true => format!("no binary of which something ran has a function {name}: are its symbols there?"),
-        false => format!("no function {name}: do you mean {}?", like.join(", ")),
-    }
 }

@@ -1,3 +1,0 @@
-//! Text under construction.
-
-pub use tracewright_engine::Line;
