@@ -42,6 +42,14 @@ pub struct InlinedAt {
     pub line: Option<(String, u32)>,
 }
 
+impl InlinedAt {
+    /// Returns the line of the call without folders, if known: `main.c:12`.
+    pub fn call(&self) -> Option<String> {
+        let (file, line) = self.line.as_ref()?;
+        Some(format!("{}:{line}", file.rsplit('/').next().unwrap_or(file)))
+    }
+}
+
 /// An instruction of a function.
 #[derive(Debug)]
 pub struct Row {

@@ -6,7 +6,7 @@ use tracewright_profile::Profile;
 use crate::json::{address, line};
 use tracewright::disassembly;
 use tracewright_engine::Line;
-use tracewright_profile::annotate::{Function, Row};
+use tracewright_profile::annotate::{Function, InlinedAt, Row};
 
 /// One object.
 pub fn object(functions: &[Function], profile: &Profile) -> String {
@@ -35,7 +35,7 @@ fn of(function: &Function, profile: &Profile) -> Value {
         "lower_bound": profile.funnel.is_lower_bound(),
         "address": address(function.start), "calls": function.calls,
         "inlined_into": function.inlined.as_ref().map(|into| &into.function),
-        "called_at": function.inlined.as_ref().and_then(|into| into.line.as_ref()),
+        "called_at": function.inlined.as_ref().and_then(InlinedAt::call),
         "instructions": function.executed(), "cycles": function.cycles(),
         "code": function.rows.iter().map(row).collect::<Vec<_>>(),
     })

@@ -10,7 +10,7 @@ use crate::record::grouped;
 use crate::terminal::{END, HEADING, width};
 use tracewright::{disassembly, names};
 use tracewright_engine::Line;
-use tracewright_profile::annotate::{Function, InlinedAt, Row};
+use tracewright_profile::annotate::{Function, Row};
 
 /// How many targets of an indirect branch are shown.
 const TARGETS: usize = 5;
@@ -53,11 +53,9 @@ fn head(text: &mut String, function: &Function, profile: &Profile) {
     let binary = names::file_name(binary);
     let title = match &function.inlined {
         None => format!("{} in {binary} at {:#x}", function.name, function.start),
-        Some(InlinedAt { function: around, line }) => {
-            let at = line
-                .as_ref()
-                .map_or(String::new(), |(file, line)| format!(" at {}:{line}", names::file_name(file)));
-            format!("{} in {binary}, inlined into {around}{at}", function.name)
+        Some(at) => {
+            let call = at.call().map_or(String::new(), |line| format!(" at {line}"));
+            format!("{} in {binary}, inlined into {}{call}", function.name, at.function)
         }
     };
     let _ = writeln!(text, "{HEADING}{}{END}", names::cut(&title, width()));

@@ -565,7 +565,7 @@ fn keys(value: &Value) -> BTreeSet<String> {
                 }
             }
             Value::Array(values) => {
-                values.iter().for_each(|value| collect(value, &format!("{path}[]"), keys))
+                values.iter().for_each(|value| collect(value, &format!("{path}[]"), keys));
             }
             _ => {}
         }
