@@ -11,6 +11,7 @@ use crate::builder::Builder;
 use crate::elf::{Elf, Place, Section, Symbol};
 use crate::file::File;
 use crate::image::Image;
+use crate::lines::Lines;
 
 /// Executable segment of an ELF file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -92,6 +93,11 @@ impl<'a> FileRef<'a> {
     /// Returns whether this is an ELF file. The addresses of other files are those in memory.
     pub fn is_elf(&self) -> bool {
         self.file.elf.is_some()
+    }
+
+    /// Returns whether the file, or its debug file, has source lines.
+    pub fn has_lines(&self) -> bool {
+        self.file.with_lines().elf.as_ref().is_some_and(Lines::has_any)
     }
 
     /// Returns all functions that the symbols give, in address order; no two overlap. Stubs that lead to a

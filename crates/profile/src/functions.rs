@@ -1,5 +1,6 @@
 //! Numbering of functions.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use tracewright_core::MemorySpace;
@@ -126,16 +127,14 @@ impl Functions {
     pub fn at(&mut self, program: &Program, place: Place) -> u32 {
         let file = program.file_number(place.binary);
         let symbol = program.symbol(place);
-        let called = file.filter(|_| symbol.is_none()).and_then(|file| program.called(file, place.address));
-        let start = symbol.map(|symbol| symbol.start).or(called.as_ref().map(|(range, _)| range.start));
+        let called = || program.called_range(file?, place.address);
+        let start = symbol.map(|symbol| symbol.start).or_else(|| Some(called()?.start));
         if let Some(&known) = self.numbers.get(&(file, start, None)) {
             return known;
         }
-        let name = match (symbol, called) {
-            (Some(symbol), _) => symbol.name.to_owned(),
-            (None, Some((_, name))) => name,
-            (None, None) => unnamed(program.image(), place.address, program.space(place.binary)),
-        };
+        let name = program.function_name(place).map(Cow::into_owned);
+        let name =
+            name.unwrap_or_else(|| unnamed(program.image(), place.address, program.space(place.binary)));
         self.number(Function { file, start, name, declared: None })
     }
 

@@ -24,6 +24,8 @@ pub struct Program {
     /// Functions without symbols.
     starts: Starts,
     shows_inlined: bool,
+    /// Whether any file tells what is inlined where.
+    has_lines: bool,
 }
 
 impl Program {
@@ -42,7 +44,8 @@ impl Program {
         }
         let image = image.as_linked();
         let starts = Starts::new(profile, &image, &files);
-        Self { image, files, binaries, starts, shows_inlined: true }
+        let has_lines = image.files().any(|file| file.has_lines());
+        Self { image, files, binaries, starts, shows_inlined: true, has_lines }
     }
 
     /// Adds the functions without symbols of another program, which was made with the same image.
@@ -59,17 +62,22 @@ impl Program {
         Self { shows_inlined, ..self }
     }
 
-    /// Returns whether inlined functions are functions of their own.
+    /// Returns whether inlined functions are functions of their own, and any file tells of them.
     pub const fn shows_inlined(&self) -> bool {
-        self.shows_inlined
+        self.shows_inlined && self.has_lines
     }
 
     /// Returns the addresses and the name of the function without a symbol at an address of a file. Such functions are
     /// known by calls to them, and named after their file: `cc1+0x1a20`. Exports for compilers do not have them.
     pub fn called(&self, file: u32, address: u64) -> Option<(Range<u64>, String)> {
-        let range = self.starts.find(file, address)?;
+        let range = self.called_range(file, address)?;
         let name = self.name_of_called(file, range.start)?;
         Some((range, name))
+    }
+
+    /// Returns the addresses of the function without a symbol at an address of a file.
+    pub(crate) fn called_range(&self, file: u32, address: u64) -> Option<Range<u64>> {
+        self.starts.find(file, address)
     }
 
     /// Returns the addresses and names of all functions of a binary that have no symbols and are known by calls to them.

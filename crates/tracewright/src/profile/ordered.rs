@@ -106,6 +106,10 @@ impl<'a> Follower<'a> {
         pieces.clear();
         let divided = functions.divide(self.program, at.image, at.space, block);
         let mut last = tree.current();
+        if divided == 0 {
+            pieces.push((0..block.count, if is_there { last } else { NOBODY }));
+            return tree.call_from(last);
+        }
         for (range, chain) in functions.parts(divided, block.count) {
             last = tree.inlined(chain);
             let counts =
