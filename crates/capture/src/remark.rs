@@ -7,6 +7,7 @@ use tracewright_core::text::Grouped;
 use tracewright_isa::riscv::privilege_name;
 
 use crate::error::Condition;
+use crate::record::Contradictions;
 
 /// A remark about a capture: the capture is usable, but may not be what the caller expects.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +55,8 @@ pub enum Remark {
     CodeMissing(u64),
     /// The capture holds no program.
     NoProgram,
+    /// Some of what a log reports contradicts the program.
+    Contradicted(PathBuf, Contradictions),
     /// There are more pieces of code than a capture can hold.
     ManyPieces {
         /// Pieces that are kept.
@@ -146,6 +149,11 @@ impl fmt::Display for Remark {
                 write!(f, "the capture lacks code that ran, at {address:#x} for one")
             }
             Self::NoProgram => f.write_str("the capture holds no program"),
+            Self::Contradicted(path, contradictions) => write!(
+                f,
+                "{}: the log contradicts the program: {contradictions}; decode may go wrong there",
+                path.display()
+            ),
             Self::ManyPieces { kept, of, is_unnamed: true } => {
                 write!(f, "only {kept} of {of} pieces of code that is in no program are kept: name the program")
             }

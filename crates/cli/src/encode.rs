@@ -138,11 +138,11 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         let encoded = |remarks: &mut Vec<Remark>| {
             encode::encoder_input(&opts.log, isa, &opts.images, &capture, remarks)
         };
-        let EncodedInput { instructions, traced, error } = remarked(encoded)?;
+        let EncodedInput { instructions, traced, error, is_contradicted } = remarked(encoded)?;
         if let Some(error) = &error {
             report(&format!("{}: {error}", opts.log.display()));
         }
-        (traced, instructions, error.is_none())
+        (traced, instructions, error.is_none() && !is_contradicted)
     };
     if let Some(file) = summary {
         write_summary(file, instructions, &traced)?;
@@ -174,7 +174,7 @@ fn log(opts: &Opts, capture: CaptureOptions) -> Result<(Traced, u64, bool), Erro
         read
     })?;
     let instructions = read.qualified.map_or(read.counts.instructions, |qualified| qualified.qualified);
-    Ok((read.traced.unwrap_or_default(), instructions, read.log_error.is_none()))
+    Ok((read.traced.unwrap_or_default(), instructions, read.log_error.is_none() && !read.is_contradicted))
 }
 
 /// Encodes a log of threads: E-Trace of RISC-V, ETMv4 of Arm.

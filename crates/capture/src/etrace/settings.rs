@@ -1,12 +1,12 @@
 //! Settings of the encoder: every parameter and option by its name.
 
 use tracewright_core::Isa;
-use tracewright_etrace::encode::{self, Resync, ResyncMode};
+use tracewright_etrace::encode::{self, Quirks, Resync, ResyncMode};
 use tracewright_etrace::ingress::{CType, ITypeWidth};
 use tracewright_etrace::stream::Encapsulation;
 use tracewright_etrace::{Options, Params, SupportLayout, data, stream};
 use tracewright_input::EtraceSource;
-use tracewright_input::etrace::{ENCAPSULATIONS, Field, Group, fields};
+use tracewright_input::etrace::{ENCAPSULATIONS, Field, Group, fields, params_for, read_scf};
 
 use super::DeltaSettings;
 use crate::options::{self, flag};
@@ -36,10 +36,19 @@ pub struct Settings {
     pub data: Option<data::Options>,
     /// Messages from one alignment sequence to the next; 0 for none.
     pub align: u32,
+    /// Deviations of another encoder that are imitated.
+    pub quirks: Quirks,
 }
 
 /// Settings that are not in the specification: name, default, meaning.
 const OTHERS: &[(&str, &str, &str)] = &[
+    (
+        "model",
+        "tracewright",
+        "reference: writes what the reference model writes; all is off, encapsulation=smi, and it never synchronises again, unless another \
+         option says so",
+    ),
+    ("params", "", "a static configuration file (.scf) of the reference flow with parameters; those given by name come after it"),
     ("id", "0", "the source's ID in the stream (srcID)"),
     ("encapsulation", "standard", "standard, smi or pulp"),
     ("source_bits", "0", "bits of a source's ID (standard encapsulation)"),
@@ -97,7 +106,18 @@ impl Settings {
             delta: None,
             data: None,
             align: 4096,
+            quirks: Quirks::default(),
         }
+    }
+
+    /// Sets what the reference model has if nothing is said.
+    fn reference(&mut self) {
+        let isa = self.source.isa;
+        let config = &mut self.source.config;
+        (config.params, config.options) = (params_for(isa), Options::default());
+        config.encapsulation = Encapsulation::Smi;
+        self.quirks = Quirks::REFERENCE;
+        self.resync = Resync { mode: ResyncMode::Off, max: 8, anywhere: true };
     }
 
     /// Sets parameters and options, each given as `name=value`.
@@ -105,6 +125,20 @@ impl Settings {
         let mut given = options::pairs(pairs)?;
         // `data` comes last, since it depends on the other options of data trace.
         given.sort_by_key(|(name, _)| *name == "data");
+        let value = |wanted: &str| given.iter().find(|(name, _)| *name == wanted).map(|(_, value)| *value);
+        match value("model") {
+            None | Some("tracewright") => {}
+            Some("reference") => self.reference(),
+            Some(other) => {
+                return Err(Error::option(format!("model={other}: expected tracewright or reference")));
+            }
+        }
+        if let Some(file) = value("params").filter(|file| !file.is_empty()) {
+            read_scf(file.as_ref(), &mut self.source.config.params).map_err(Error::Option)?;
+        }
+        if value("resync_max").is_some() && self.resync.mode == ResyncMode::Off {
+            self.resync.mode = ResyncMode::Packets;
+        }
         for &(name, value) in &given {
             match Field::named(name) {
                 Some(field) => field
@@ -142,7 +176,7 @@ impl Settings {
         };
         match name {
             "id" => self.source.source = number(0xffff)? as u16,
-            "encapsulation" | "source_bits" | "timestamp_bytes" | "type_bits" => {}
+            "model" | "params" | "encapsulation" | "source_bits" | "timestamp_bytes" | "type_bits" => {}
             "align" => self.align = number(u32::MAX)?,
             "resync_max" => self.resync.max = number(15)? as u8,
             "resync_mode" => {
@@ -235,7 +269,9 @@ impl Settings {
         let timestamp_bytes = part("timestamp_bytes", 8)?;
         let type_bits = part("type_bits", 8)?;
         let type_bits = if value("type_bits").is_none() && self.data.is_some() { 1 } else { type_bits };
-        self.source.config.encapsulation = match value("encapsulation").unwrap_or("standard") {
+        self.source.config.encapsulation = match value("encapsulation") {
+            None if self.source.config.encapsulation == Encapsulation::Smi => Encapsulation::Smi,
+            given => match given.unwrap_or("standard") {
             "standard" => Encapsulation::Standard { source_bits, timestamp_bytes, type_bits },
             "smi" => Encapsulation::Smi,
             "pulp" if self.data.is_some() => {
@@ -246,6 +282,7 @@ impl Settings {
                 let names: Vec<_> = ENCAPSULATIONS.iter().map(|(name, _)| *name).collect();
                 return Err(Error::option(format!("encapsulation={other}: expected {}", names.join(", "))));
             }
+            },
         };
         Ok(())
     }
@@ -286,6 +323,7 @@ impl Settings {
             port: self.limited(),
             shallow: self.shallow,
             data: self.data,
+            quirks: self.quirks,
             ..encode::Config::default()
         }
     }

@@ -310,7 +310,7 @@ fn from(opts: &Opts, log: &Path) -> Result<Outcome, Error> {
         read
     })?;
     let is_cut = read.traced.is_some_and(|traced| traced.is_cut());
-    let is_good = read.log_error.is_none() && read.unlisted == 0 && !is_cut;
+    let is_good = read.log_error.is_none() && read.unlisted == 0 && !is_cut && !read.is_contradicted;
     end(read, opts, summary, is_good)
 }
 

@@ -11,6 +11,7 @@ use tracewright_etrace::stream::Config;
 
 pub use encapsulation::ENCAPSULATIONS;
 pub use field::{Field, Group, fields};
+pub use raw::{params_for, read_scf};
 pub use handler::{HandlerError, handler_named, handler_text};
 pub(crate) use raw::{params_for, source as raw_source};
 
