@@ -6,7 +6,7 @@ use tracewright_core::control::Plan;
 use tracewright_core::{Block, Class, Ended, Flow, Isa, MemorySpace, Role};
 use tracewright_etrace::ingress::{Entry, ITypeWidth};
 use tracewright_etrace::ingress::csv::{Problem, Reader, Retirement};
-use tracewright_flow::contradiction;
+use tracewright_flow::check_block;
 use tracewright_hart::{Controlled, HartSink};
 use tracewright_image::Image;
 use tracewright_input::file::start_of;
@@ -298,7 +298,7 @@ pub fn encoder_input(
                     Retirement::Block => entry.iretire.into(),
                 };
                 if let Some(block) = reported(&entry, isa) {
-                    contradictions.block(contradiction(&image, MemorySpace::ANY, &block), &block);
+                    contradictions.block(check_block(&image, MemorySpace::ANY, &block), &block);
                 }
                 tracer.entry(&entry);
             }

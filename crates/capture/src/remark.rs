@@ -100,6 +100,16 @@ pub enum Remark {
     Note(String),
 }
 
+impl Remark {
+    /// Returns whether the capture lacks something for it, as the caller's status should say. All others are warnings.
+    pub fn is_error(&self) -> bool {
+        matches!(
+            self,
+            Self::DeltaEnds(..) | Self::LogDamaged(..) | Self::Contradicted(..) | Self::Unlisted(_)
+        )
+    }
+}
+
 impl fmt::Display for Remark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

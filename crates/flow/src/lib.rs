@@ -71,5 +71,5 @@ pub use paths::{Branches, End};
 pub use runner::{Goal, Inferred, Reached, Returns, Runner};
 pub use scan::pair_target;
 pub use sink::ElementSink;
-pub use verify::{BlockCheck, contradiction};
+pub use verify::{BlockCheck, check_block};
 pub use walker::{Rules, Snapshot, Stuck, Trail, Walker};

@@ -21,7 +21,7 @@ pub struct BlockCheck {
 struct Checked {
     block: Block,
     target: Option<u64>,
-    mismatch: Option<Mismatch>,
+    result: Result<bool, Mismatch>,
 }
 
 const LATELY: usize = 1 << 12;
@@ -33,9 +33,12 @@ impl Default for BlockCheck {
 }
 
 impl BlockCheck {
-    /// Compares the next block, whose code is in `space` of `image`. Returns the contradiction, if there is one.
+    /// Compares the next block, whose code is in `space` of `image`. Returns whether an image has all of its code.
+    ///
+    /// # Errors
+    /// Returns the contradiction, if there is one.
     #[inline]
-    pub fn block(&mut self, image: &Image, space: MemorySpace, block: &Block) -> Option<Mismatch> {
+    pub fn block(&mut self, image: &Image, space: MemorySpace, block: &Block) -> Result<bool, Mismatch> {
         let slot = (block.start >> 1 ^ block.start >> 12) as usize % LATELY;
         let checked = match self.lately[slot] {
             Some(checked) if checked.block == *block => checked,
@@ -46,8 +49,8 @@ impl BlockCheck {
             None => self.branch.take(),
         };
         match branch {
-            Some((from, target)) if target != block.start => Some(Mismatch::Missed { from, to: block.start }),
-            _ => checked.mismatch,
+            Some((from, target)) if target != block.start => Err(Mismatch::Missed { from, to: block.start }),
+            _ => checked.result,
         }
     }
 
@@ -58,24 +61,24 @@ impl BlockCheck {
 
     #[cold]
     fn compare(&mut self, slot: usize, image: &Image, space: MemorySpace, block: &Block) -> Checked {
-        let (target, mismatch) = match last_of(image, space, block) {
-            Ok(Some((flow, target))) if flow == Flow::Direct && block.ended == Ended::Taken => {
-                (Some(target).filter(|&target| target != UNKNOWN_TARGET), None)
-            }
-            Ok(_) => (None, None),
-            Err(mismatch) => (None, Some(mismatch)),
+        let last = last_of(image, space, block);
+        let target = match last {
+            Ok(Some((Flow::Direct, target))) if block.ended == Ended::Taken => Some(target),
+            _ => None,
         };
-        let checked = Checked { block: *block, target, mismatch };
+        let target = target.filter(|&target| target != UNKNOWN_TARGET);
+        let checked = Checked { block: *block, target, result: last.map(|last| last.is_some()) };
         self.lately[slot] = Some(checked);
         checked
     }
 }
 
-/// Compares one block with the program. Returns the contradiction, if there is one. A `count` of 0 says that the number of instructions is
-/// not known.
-#[must_use]
-pub fn contradiction(image: &Image, space: MemorySpace, block: &Block) -> Option<Mismatch> {
-    last_of(image, space, block).err()
+/// Compares one block with the program, as [`BlockCheck::block`] does. A `count` of 0 says that the number of instructions is not known.
+///
+/// # Errors
+/// Returns the contradiction, if there is one.
+pub fn check_block(image: &Image, space: MemorySpace, block: &Block) -> Result<bool, Mismatch> {
+    last_of(image, space, block).map(|last| last.is_some())
 }
 
 /// Returns flow and target of the last instruction of a block, if no image contradicts the block. Returns `None` if code is missing.
@@ -106,7 +109,7 @@ fn last_of(image: &Image, space: MemorySpace, block: &Block) -> Result<Option<(F
         return match block.ended {
             _ if !is_whole => missed,
             // What comes from outside can end a block after any instruction.
-            Ended::Cut => Ok(None),
+            Ended::Cut => Ok(Some((Flow::Next, 0))),
             _ if kind(found.class.flow) != kind(block.class.flow) => missed,
             // A block that begins inside an IT block does not show its conditions.
             _ if block.isa != Isa::T32 && found.class.conditional != block.class.conditional => missed,
@@ -151,15 +154,15 @@ mod tests {
     #[test]
     fn what_a_program_cannot_have_done_is_a_mismatch() {
         let image = image();
-        let check = |block: &Block| contradiction(&image, MemorySpace::ANY, block);
-        let missed = |from, to| Some(Mismatch::Missed { from, to });
+        let check = |block: &Block| check_block(&image, MemorySpace::ANY, block);
+        let missed = |from, to| Err(Mismatch::Missed { from, to });
         let branch = block(0x1000, 0x1008, 2, BRANCH, Ended::Taken);
         let jump = block(0x1008, 0x100e, 2, JUMP, Ended::Taken);
         for good in [branch, Block { ended: Ended::NotTaken, ..branch }, jump, Block { count: 0, ..jump }] {
-            assert_eq!(check(&good), None, "{good:?}");
+            assert_eq!(check(&good), Ok(true), "{good:?}");
         }
         let cut = Block { end: 0x1004, count: 1, class: Class::NEXT, ended: Ended::Cut, ..branch };
-        assert_eq!(check(&cut), None);
+        assert_eq!(check(&cut), Ok(true));
         // Another kind of branch, another number of instructions, an end inside an instruction, a branch inside.
         assert_eq!(check(&Block { class: JUMP, ..branch }), missed(0x1000, 0x1004));
         assert_eq!(check(&Block { class: Class { flow: Flow::Indirect, ..JUMP }, ..jump }), missed(0x1008, 0x100a));
@@ -168,8 +171,8 @@ mod tests {
         assert_eq!(check(&Block { last_len: 2, ..jump }), missed(0x1008, 0x100c));
         assert_eq!(check(&block(0x1000, 0x100e, 4, JUMP, Ended::Taken)), missed(0x1000, 0x100a));
         // No code, and what is not known.
-        assert_eq!(check(&block(0x100e, 0x1012, 1, JUMP, Ended::Taken)), Some(Mismatch::NotCode(0x100e)));
-        assert_eq!(check(&block(0x2000, 0x2012, 1, JUMP, Ended::Taken)), None);
+        assert_eq!(check(&block(0x100e, 0x1012, 1, JUMP, Ended::Taken)), Err(Mismatch::NotCode(0x100e)));
+        assert_eq!(check(&block(0x2000, 0x2012, 1, JUMP, Ended::Taken)), Ok(false));
     }
 
     #[test]
@@ -180,13 +183,13 @@ mod tests {
         let jump = block(0x1008, 0x100e, 2, JUMP, Ended::Taken);
         let mut next = |block: &Block| check.block(&image, MemorySpace::ANY, block);
         for _ in 0..2 {
-            assert_eq!(next(&branch), None);
-            assert_eq!(next(&Block { ended: Ended::NotTaken, ..branch }), None);
-            assert_eq!(next(&jump), None);
+            assert_eq!(next(&branch), Ok(true));
+            assert_eq!(next(&Block { ended: Ended::NotTaken, ..branch }), Ok(true));
+            assert_eq!(next(&jump), Ok(true));
         }
-        assert_eq!(next(&jump), Some(Mismatch::Missed { from: 0x100a, to: 0x1008 }));
+        assert_eq!(next(&jump), Err(Mismatch::Missed { from: 0x100a, to: 0x1008 }));
         // An exception may lead anywhere.
         check.interrupt();
-        assert_eq!(check.block(&image, MemorySpace::ANY, &jump), None);
+        assert_eq!(check.block(&image, MemorySpace::ANY, &jump), Ok(true));
     }
 }

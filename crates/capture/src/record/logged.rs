@@ -45,9 +45,9 @@ impl Contradictions {
     }
 
     /// Compares a block without instructions.
-    pub(crate) fn block(&mut self, mismatch: Option<Mismatch>, block: &Block) {
-        self.of_blocks += 1;
-        if mismatch.is_some() {
+    pub(crate) fn block(&mut self, compared: Result<bool, Mismatch>, block: &Block) {
+        self.of_blocks += u64::from(compared != Ok(false));
+        if compared.is_err() {
             self.blocks += 1;
             self.first.get_or_insert(block.start);
         }
@@ -65,6 +65,9 @@ impl fmt::Display for Contradictions {
     }
 }
 
+/// Most half-words of other code that are kept: bounds memory.
+const MOST_OTHERS: usize = 1 << 20;
+
 /// Code that was executed: the bits at each address, and how they compare with the program.
 pub(super) struct Code {
     pub by_address: HashMap<u64, u32>,
@@ -75,6 +78,8 @@ pub(super) struct Code {
     is_of_program: bool,
     check: BlockCheck,
     pub contradictions: Contradictions,
+    /// Half-words of code that the log has besides.
+    others: HashMap<u64, [u8; 2]>,
     /// Where a block of a log with only addresses ended though no branch is there.
     cut: Option<u64>,
 }
@@ -89,6 +94,7 @@ impl Code {
             is_of_program,
             check: BlockCheck::default(),
             contradictions: Contradictions::default(),
+            others: HashMap::new(),
             cut: None,
         }
     }
@@ -111,7 +117,7 @@ impl Code {
             (Some([low, high, ..]), _) => Some([low, high]),
             // The upper half of the instruction before.
             (None, Some([low, _, third, fourth])) if low & 3 == 3 => Some([third, fourth]),
-            _ => None,
+            _ => self.others.get(&address).copied(),
         }
     }
 }
@@ -126,11 +132,13 @@ impl HartSink for Code {
     fn block(&mut self, block: &Block) {
         self.xlen = Some(if block.isa == Isa::Rv32 { Xlen::Rv32 } else { Xlen::Rv64 });
         if self.bits.is_empty() || self.is_of_program {
-            let mismatch = self.check.block(&self.image, MemorySpace::ANY, block);
+            let compared = self.check.block(&self.image, MemorySpace::ANY, block);
             // Without a branch, execution goes on where the block ended.
-            let jumped = self.cut.take().filter(|&cut| cut != block.start);
-            let jumped = jumped.map(|from| Mismatch::Missed { from, to: block.start });
-            self.contradictions.block(mismatch.or(jumped), block);
+            let compared = match self.cut.take() {
+                Some(from) if from != block.start => Err(Mismatch::Missed { from, to: block.start }),
+                _ => compared,
+            };
+            self.contradictions.block(compared, block);
             self.cut = (self.is_of_program && block.ended == Ended::Cut).then_some(block.end);
         }
         let mut pc = block.start;
@@ -140,6 +148,12 @@ impl HartSink for Code {
             }
             pc = pc.wrapping_add(len(bits as u16).into());
         }
+    }
+
+    fn code(&mut self, address: u64, bytes: &[u8]) {
+        let room = MOST_OTHERS.saturating_sub(self.others.len());
+        let halves = bytes.as_chunks::<2>().0.iter().take(room);
+        self.others.extend((0..).zip(halves).map(|(index, half)| (address.wrapping_add(2 * index), *half)));
     }
 
     fn trap(&mut self, _: &Trap) {

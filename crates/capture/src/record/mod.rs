@@ -153,7 +153,8 @@ pub fn run(
     loaded.stop_when(StopFlag::clone(&stop));
     let start = Instant::now();
     let controls = controls.as_ref();
-    let parts = Parts { watch: Some(Watch::new(progress)), outputs, timing, controls, stop };
+    let boot = loaded.boot_code();
+    let parts = Parts { watch: Some(Watch::new(progress)), outputs, timing, controls, stop, boot };
     let mut run = HartRun { loaded, limit, parts, ran: None };
     match &mut writer {
         Some(writer) => writer.run_hart(&mut run),

@@ -13,7 +13,7 @@ pub use encapsulation::ENCAPSULATIONS;
 pub use field::{Field, Group, fields};
 pub use raw::{params_for, read_scf};
 pub use handler::{HandlerError, handler_named, handler_text};
-pub(crate) use raw::{params_for, source as raw_source};
+pub(crate) use raw::source as raw_source;
 
 /// E-Trace source.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -149,7 +149,7 @@ impl<S: ElementSink, const DETAILS: bool> HartSink for Elements<'_, S, DETAILS> 
     #[inline]
     fn block(&mut self, block: &Block) {
         self.begin();
-        if let Some(mismatch) = self.seen.check.block(self.image, MemorySpace::ANY, block) {
+        if let Err(mismatch) = self.seen.check.block(self.image, MemorySpace::ANY, block) {
             return self.contradicted(mismatch);
         }
         if DETAILS {
