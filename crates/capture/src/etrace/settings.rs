@@ -114,7 +114,9 @@ impl Settings {
     fn reference(&mut self) {
         let isa = self.source.isa;
         let config = &mut self.source.config;
-        (config.params, config.options) = (params_for(isa), Options::default());
+        // It sends ones where the specification repeats a bit.
+        config.params = Params { irdepth_ones: true, ..params_for(isa) };
+        config.options = Options::default();
         config.encapsulation = Encapsulation::Smi;
         self.quirks = Quirks::REFERENCE;
         self.resync = Resync { mode: ResyncMode::Off, max: 8, anywhere: true };

@@ -18,7 +18,7 @@ use tracewright_input::{Buffer, Capture, EtraceSource, ImageFile, Packing, Piece
 
 use self::words::Explained;
 use crate::args::CaptureArgs;
-use crate::decode::{Totals, sources};
+use crate::decode::sources;
 use crate::etrace::is_etrace;
 use crate::images;
 use crate::json::line;
@@ -72,7 +72,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let mut outcome = report_problems(trace.problems());
     let remarks = images::remarks(image, &opts.images);
     let decoded =
-        opts.missing_code.then(|| trace.decode_in_order(&Totals, |(), _| ControlFlow::Continue(())));
+        opts.missing_code.then(|| trace.decode_in_order(&tracewright::Totals, |(), _| ControlFlow::Continue(())));
     let decoded = decoded.transpose()?;
     let mut out = Output::stdout(Form::json_if(opts.json));
     if opts.json {
