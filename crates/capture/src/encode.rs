@@ -4,8 +4,8 @@ use std::path::Path;
 
 use tracewright_core::control::Plan;
 use tracewright_core::{Block, Class, Ended, Flow, Isa, MemorySpace, Role};
-use tracewright_etrace::ingress::{Entry, ITypeWidth};
 use tracewright_etrace::ingress::csv::{Problem, Reader, Retirement};
+use tracewright_etrace::ingress::{Entry, ITypeWidth};
 use tracewright_flow::check_block;
 use tracewright_hart::{Controlled, HartSink};
 use tracewright_image::Image;

@@ -101,12 +101,11 @@ pub enum Remark {
 }
 
 impl Remark {
-    /// Returns whether the capture lacks something for it, as the caller's status should say. All others are warnings.
+    /// Returns whether nobody can want such a capture: it lacks something, or everything. All others are warnings.
     pub fn is_error(&self) -> bool {
-        matches!(
-            self,
-            Self::DeltaEnds(..) | Self::LogDamaged(..) | Self::Contradicted(..) | Self::Unlisted(_)
-        )
+        let is_empty = matches!(self, Self::Never(..) | Self::NothingTraced { .. });
+        let is_damaged = matches!(self, Self::DeltaEnds(..) | Self::LogDamaged(..) | Self::Contradicted(..));
+        is_empty || is_damaged || matches!(self, Self::Unlisted(_))
     }
 }
 

@@ -142,9 +142,8 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         return refuse("--protocol: encoder inputs are those of E-Trace");
     } else {
         let isa = if is_rv32(opts) { Isa::Rv32 } else { Isa::Rv64 };
-        let encoded = |remarks: &mut Vec<Remark>| {
-            encode::encoder_input(path, isa, &opts.images, &capture, remarks)
-        };
+        let encoded =
+            |remarks: &mut Vec<Remark>| encode::encoder_input(path, isa, &opts.images, &capture, remarks);
         let EncodedInput { instructions, traced, error, is_contradicted } = remarked(encoded)?;
         if let Some(error) = &error {
             report(&format!("{}: {error}", path.display()));
@@ -192,7 +191,10 @@ fn threads(
     summary: Option<Output>,
 ) -> Result<Outcome, Error> {
     if let Some(image) = opts.images.first() {
-        let message = format!("--image {}: the log names its programs, and has the code that ran", image.path.display());
+        let message = format!(
+            "--image {}: the log names its programs, and has the code that ran",
+            image.path.display()
+        );
         return Err(Error::Message(message));
     }
     let mut remarks = Vec::new();

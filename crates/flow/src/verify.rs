@@ -105,7 +105,8 @@ fn last_of(image: &Image, space: MemorySpace, block: &Block) -> Result<Option<(F
                 false => continue,
             }
         }
-        let is_whole = done == len && found.len == block.last_len && (block.count == 0 || count == block.count);
+        let is_whole =
+            done == len && found.len == block.last_len && (block.count == 0 || count == block.count);
         return match block.ended {
             _ if !is_whole => missed,
             // What comes from outside can end a block after any instruction.
@@ -165,7 +166,10 @@ mod tests {
         assert_eq!(check(&cut), Ok(true));
         // Another kind of branch, another number of instructions, an end inside an instruction, a branch inside.
         assert_eq!(check(&Block { class: JUMP, ..branch }), missed(0x1000, 0x1004));
-        assert_eq!(check(&Block { class: Class { flow: Flow::Indirect, ..JUMP }, ..jump }), missed(0x1008, 0x100a));
+        assert_eq!(
+            check(&Block { class: Class { flow: Flow::Indirect, ..JUMP }, ..jump }),
+            missed(0x1008, 0x100a)
+        );
         assert_eq!(check(&Block { count: 3, ..branch }), missed(0x1000, 0x1004));
         assert_eq!(check(&Block { end: 0x100c, last_len: 2, ..jump }), missed(0x1008, 0x100a));
         assert_eq!(check(&Block { last_len: 2, ..jump }), missed(0x1008, 0x100c));

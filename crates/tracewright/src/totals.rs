@@ -45,8 +45,9 @@ fn leave_out_unexplained(outcome: &mut Outcome<()>) -> Result<(), Error> {
         _ => None,
     });
     let doubts: Vec<_> = doubts.collect();
-    let is_doubtful =
-        |index: usize, id: u16| doubts.iter().any(|doubt| (doubt.source.index, doubt.source.id) == (index, id));
+    let is_doubtful = |index: usize, id: u16| {
+        doubts.iter().any(|doubt| (doubt.source.index, doubt.source.id) == (index, id))
+    };
     let mut active = outcome.sources.iter().filter(|of| of.bytes > 0);
     if !doubts.is_empty() && active.all(|of| is_doubtful(of.source.index, of.source.id)) {
         return Err(engine::Error::WrongProgram(doubts).into());

@@ -48,7 +48,11 @@ const OTHERS: &[(&str, &str, &str)] = &[
         "reference: writes what the reference model writes; all is off, encapsulation=smi, and it never synchronises again, unless another \
          option says so",
     ),
-    ("params", "", "a static configuration file (.scf) of the reference flow with parameters; those given by name come after it"),
+    (
+        "params",
+        "",
+        "a static configuration file (.scf) of the reference flow with parameters; those given by name come after it",
+    ),
     ("id", "0", "the source's ID in the stream (srcID)"),
     ("encapsulation", "standard", "standard, smi or pulp"),
     ("source_bits", "0", "bits of a source's ID (standard encapsulation)"),
@@ -274,16 +278,21 @@ impl Settings {
         self.source.config.encapsulation = match value("encapsulation") {
             None if self.source.config.encapsulation == Encapsulation::Smi => Encapsulation::Smi,
             given => match given.unwrap_or("standard") {
-            "standard" => Encapsulation::Standard { source_bits, timestamp_bytes, type_bits },
-            "smi" => Encapsulation::Smi,
-            "pulp" if self.data.is_some() => {
-                return Err(Error::option("encapsulation=pulp has no place for data trace: add data=off"));
-            }
-            "pulp" => Encapsulation::Pulp,
-            other => {
-                let names: Vec<_> = ENCAPSULATIONS.iter().map(|(name, _)| *name).collect();
-                return Err(Error::option(format!("encapsulation={other}: expected {}", names.join(", "))));
-            }
+                "standard" => Encapsulation::Standard { source_bits, timestamp_bytes, type_bits },
+                "smi" => Encapsulation::Smi,
+                "pulp" if self.data.is_some() => {
+                    return Err(Error::option(
+                        "encapsulation=pulp has no place for data trace: add data=off",
+                    ));
+                }
+                "pulp" => Encapsulation::Pulp,
+                other => {
+                    let names: Vec<_> = ENCAPSULATIONS.iter().map(|(name, _)| *name).collect();
+                    return Err(Error::option(format!(
+                        "encapsulation={other}: expected {}",
+                        names.join(", ")
+                    )));
+                }
             },
         };
         Ok(())
@@ -440,6 +449,24 @@ mod tests {
         let nowhere = with(&["data=address", "encapsulation=pulp"]).unwrap_err();
         assert!(nowhere.contains("no place for data trace"), "{nowhere}");
         assert!(with(&["data=off", "encapsulation=pulp"]).is_ok());
+    }
+
+    #[test]
+    fn the_reference_model_has_nothing_on() {
+        let settings = with(&["model=reference"]).unwrap();
+        let stream::Config { params, options, encapsulation, .. } = &settings.source.config;
+        assert_eq!((encapsulation, options), (&Encapsulation::Smi, &Options::default()));
+        assert_eq!(
+            (params.bpred_size, params.irdepth_ones, settings.resync.mode),
+            (0, true, ResyncMode::Off)
+        );
+        assert_eq!(settings.encoder().quirks, Quirks::REFERENCE);
+        let settings = with(&["resync_max=0", "full_address=on", "model=reference"]).unwrap();
+        assert_eq!((settings.resync.mode, settings.resync.max), (ResyncMode::Packets, 0));
+        assert!(settings.source.config.options.full_address);
+        assert_eq!(with(&["model=x"]).unwrap_err(), "option model=x: expected tracewright or reference");
+        let missing = with(&["params=no/such.scf"]).unwrap_err();
+        assert!(missing.starts_with("option params=no/such.scf: cannot read: "), "{missing}");
     }
 
     #[test]

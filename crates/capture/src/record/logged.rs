@@ -14,10 +14,10 @@ use tracewright_isa::riscv::{Xlen, len};
 use super::hart::Controls;
 use super::keep::Keep;
 use super::watch::Watch;
-use crate::{Pair, grouped};
 use crate::control::Qualified;
 use crate::log::{Log, LogError, bits};
 use crate::sink::{AnySink, DynSink, TraceSink};
+use crate::{Pair, grouped};
 
 /// How much of a log contradicts the program that was named for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

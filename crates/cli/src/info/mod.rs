@@ -71,8 +71,9 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let (capture, image) = (trace.capture(), trace.image());
     let mut outcome = report_problems(trace.problems());
     let remarks = images::remarks(image, &opts.images);
-    let decoded =
-        opts.missing_code.then(|| trace.decode_in_order(&tracewright::Totals, |(), _| ControlFlow::Continue(())));
+    let decoded = opts
+        .missing_code
+        .then(|| trace.decode_in_order(&tracewright::Totals, |(), _| ControlFlow::Continue(())));
     let decoded = decoded.transpose()?;
     let mut out = Output::stdout(Form::json_if(opts.json));
     if opts.json {

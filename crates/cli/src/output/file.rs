@@ -260,7 +260,9 @@ mod tests {
 /// Fails if an output that cannot be standard output is to go there.
 pub fn refuse_stream(path: &Path, option: &str, what: &str) -> Result<(), Error> {
     match path.as_os_str() == "-" {
-        true => Err(Error::Message(format!("{option} -: {what}, which cannot go to standard output: give it a name"))),
+        true => Err(Error::Message(format!(
+            "{option} -: {what}, which cannot go to standard output: give it a name"
+        ))),
         false => Ok(()),
     }
 }
@@ -274,7 +276,9 @@ pub fn refuse_same(outputs: &[(&str, Option<&Path>)]) -> Result<(), Error> {
         };
         if let Some((other, _)) = given[..i].iter().find(is_same) {
             let path = path.display();
-            return Err(Error::Message(format!("{other} and {option} both write {path}: give them two names")));
+            return Err(Error::Message(format!(
+                "{other} and {option} both write {path}: give them two names"
+            )));
         }
     }
     Ok(())

@@ -1,12 +1,12 @@
 //! From what a log reports to elements.
 
 use tracewright_core::{
-    AtomicOp, Block, Context, DataAccess, DataKind, Element, Ended, Exception, Flow, Isa, MemorySpace, Mismatch,
-    Security, TraceOn,
+    AtomicOp, Block, Context, DataAccess, DataKind, Element, Ended, Exception, Flow, Isa, MemorySpace,
+    Mismatch, Security, TraceOn,
 };
 use tracewright_flow::{BlockCheck, ElementSink};
-use tracewright_image::Image;
 use tracewright_hart::{Access, HartSink, Privilege, Trap};
+use tracewright_image::Image;
 use tracewright_isa::riscv::AccessKind;
 
 /// What a log has reported so far that later elements depend on.
