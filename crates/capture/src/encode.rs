@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use tracewright_core::control::Plan;
-use tracewright_core::{Block, Isa, MemorySpace};
-use tracewright_etrace::ingress::ITypeWidth;
+use tracewright_core::{Block, Class, Ended, Flow, Isa, MemorySpace, Role};
 use tracewright_etrace::ingress::csv::{Problem, Reader, Retirement};
+use tracewright_etrace::ingress::{Entry, ITypeWidth};
+use tracewright_flow::check_block;
 use tracewright_hart::{Controlled, HartSink};
 use tracewright_image::Image;
 use tracewright_input::file::start_of;
@@ -18,6 +19,7 @@ use crate::control::{ControlRequest, Qualified};
 use crate::error::LogProblem;
 use crate::etrace::{Folder, Settings};
 use crate::protocol::{Executed, InputKind, Subject, Traced};
+use crate::record::Contradictions;
 use crate::retirement::{command, open, source_name, symbols};
 use crate::sink::{NoTrace, TraceSink};
 use crate::{CaptureOptions, Error, Pair, Remark, StopFlag};
@@ -248,6 +250,8 @@ pub struct EncodedInput {
     pub traced: Traced,
     /// What is wrong with the inputs. Everything after that is not encoded.
     pub error: Option<String>,
+    /// Whether some of the inputs contradict the program.
+    pub is_contradicted: bool,
 }
 
 /// Encodes encoder inputs into an E-Trace capture. They go to the encoder as they are.
@@ -282,6 +286,8 @@ pub fn encoder_input(
     let mut folder = Folder::create(capture.place(), &settings, &name, &StopFlag::default())?;
     let mut tracer = folder.source("hart0", "trace", None)?;
     folder.add_programs(programs)?;
+    let image = image(programs)?;
+    let mut contradictions = Contradictions::default();
     let (mut instructions, mut error) = (0, None);
     for entry in reader {
         match entry {
@@ -291,6 +297,9 @@ pub fn encoder_input(
                     Retirement::Instruction => u64::from(entry.iretire > 0),
                     Retirement::Block => entry.iretire.into(),
                 };
+                if let Some(block) = reported(&entry, isa) {
+                    contradictions.block(check_block(&image, MemorySpace::ANY, &block), &block);
+                }
                 tracer.entry(&entry);
             }
             // Later inputs would not continue this one.
@@ -300,12 +309,42 @@ pub fn encoder_input(
             }
         }
     }
+    if let Some(program) = programs.first().filter(|_| contradictions.is_wrong_program()) {
+        folder.discard();
+        let (log, program) = (path.to_owned(), program.path.clone());
+        return Err(Error::WrongProgram { log, program, contradictions });
+    }
+    let is_contradicted = contradictions.first.is_some();
+    if is_contradicted {
+        remarks.push(Remark::Contradicted(path.to_owned(), contradictions));
+    }
     if programs.is_empty() {
         remarks.push(Remark::NoProgram);
     }
     let traced = folder.finish(vec![tracer], programs, std::iter::empty(), |_| None, remarks)?;
     let traced = traced.first().copied().unwrap_or_default();
-    Ok(EncodedInput { instructions, traced, error })
+    Ok(EncodedInput { instructions, traced, error, is_contradicted })
+}
+
+/// Returns what encoder inputs report as a block, as far as they do: the number of instructions is not among it, nor whether a jump is
+/// direct.
+fn reported(entry: &Entry, isa: Isa) -> Option<Block> {
+    let (is_branch, is_taken) = match entry.itype {
+        IType::TakenBranch => (true, true),
+        IType::NotTakenBranch => (true, false),
+        _ => (false, false),
+    };
+    let last_len = 2_u8.checked_shl(entry.ilastsize.into())?;
+    let end = entry.iaddr.wrapping_add(2 * u64::from(entry.iretire));
+    let class = Class { flow: Flow::Direct, role: Role::Jump, conditional: true };
+    let ended = match is_branch {
+        true if is_taken => Ended::Taken,
+        true => Ended::NotTaken,
+        // The last instruction may be anything.
+        false => Ended::Cut,
+    };
+    let start = entry.iaddr;
+    (entry.iretire > 0).then_some(Block { start, end, count: 0, isa, last_len, class, ended })
 }
 
 /// Properties of encoder inputs that must be inferred.

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use tracewright_core::Isa;
 use tracewright_input::Problem;
 
+use crate::record::Contradictions;
+
 /// Why a capture cannot be made, or is incomplete.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -31,6 +33,15 @@ pub enum Error {
     Program(PathBuf, String),
     /// A log that cannot be used, and why.
     Log(PathBuf, LogProblem),
+    /// A log that contradicts the program: another program ran.
+    WrongProgram {
+        /// The log.
+        log: PathBuf,
+        /// The program.
+        program: PathBuf,
+        /// How much of the log contradicts it.
+        contradictions: Contradictions,
+    },
     /// An encoder option that is malformed, or does not fit the others.
     Option(String),
     /// An encoder option that the protocol does not have.
@@ -183,6 +194,12 @@ impl fmt::Display for Error {
             Self::Input(problem) => problem.fmt(f),
             Self::Program(path, problem) => write!(f, "{}: {problem}", path.display()),
             Self::Log(path, problem) => write!(f, "{}: {problem}", path.display()),
+            Self::WrongProgram { log, program, contradictions } => write!(
+                f,
+                "{}: {} is not the program that ran: {contradictions}: no capture is written; name the program that ran",
+                log.display(),
+                program.display()
+            ),
             Self::Option(message) => write!(f, "option {message}"),
             Self::UnknownOption { name, protocol } => {
                 write!(f, "there is no option {name:?} for {protocol}")

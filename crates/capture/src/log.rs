@@ -30,11 +30,15 @@ pub struct ExecutedCode {
     pub changed: Option<u64>,
 }
 
-/// Returns the code in a log of a hart, up to its end or to damage.
+/// Returns the code in a log of a hart, up to its end or to damage. A log without instructions has only what is in no program file, at its
+/// start.
 pub fn executed_by_hart(log: &[u8]) -> ExecutedCode {
     let mut code = HartCode::default();
     // Whoever decodes the log reports the damage.
-    let _ = own::Reader::new(log).and_then(|mut reader| reader.read(&mut code));
+    let _ = own::Reader::new(log).and_then(|mut reader| match reader.header().instructions {
+        true => reader.read(&mut code),
+        false => reader.read_chunk(&mut code).map(drop),
+    });
     let HartCode { pages, .. } = code;
     let changed = pages.changed;
     ExecutedCode { pieces: pieces(pages.rest(false)), changed }
@@ -79,6 +83,9 @@ impl HartSink for HartCode {
             (sum ^ u64::from(bits)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
         };
         let sum = self.bits.iter().fold(0, mix);
+        if self.bits.is_empty() {
+            return;
+        }
         if self.added.insert((block.start, block.count), sum) != Some(sum) {
             let code: Vec<u8> = self
                 .bits
@@ -88,6 +95,10 @@ impl HartSink for HartCode {
             self.pages.extend([(block.start, code)]);
         }
         self.bits.clear();
+    }
+
+    fn code(&mut self, address: u64, bytes: &[u8]) {
+        self.pages.extend([(address, bytes.to_vec())]);
     }
 }
 

@@ -158,6 +158,8 @@ pub trait TraceWriter: Send {
     fn bytes(&self, thread: usize) -> u64;
     /// Fails if the trace of a thread could not be written, so that the rest would be lost.
     fn check(&self, thread: usize) -> Result<(), Error>;
+    /// Removes the capture: the log that it is made from contradicts the program.
+    fn discard(self: Box<Self>) {}
     /// Ends the trace, and adds what a reader needs.
     fn finish(self: Box<Self>, executed: Executed<'_>, remarks: &mut Vec<Remark>) -> Result<Traced, Error>;
 }

@@ -7,6 +7,7 @@ use tracewright_core::text::Grouped;
 use tracewright_isa::riscv::privilege_name;
 
 use crate::error::Condition;
+use crate::record::Contradictions;
 
 /// A remark about a capture: the capture is usable, but may not be what the caller expects.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +55,8 @@ pub enum Remark {
     CodeMissing(u64),
     /// The capture holds no program.
     NoProgram,
+    /// Some of what a log reports contradicts the program.
+    Contradicted(PathBuf, Contradictions),
     /// There are more pieces of code than a capture can hold.
     ManyPieces {
         /// Pieces that are kept.
@@ -95,6 +98,15 @@ pub enum Remark {
     OnlyLogHasData,
     /// A remark of the machine that ran the program, or of the log's writer.
     Note(String),
+}
+
+impl Remark {
+    /// Returns whether nobody can want such a capture: it lacks something, or everything. All others are warnings.
+    pub fn is_error(&self) -> bool {
+        let is_empty = matches!(self, Self::Never(..) | Self::NothingTraced { .. });
+        let is_damaged = matches!(self, Self::DeltaEnds(..) | Self::LogDamaged(..) | Self::Contradicted(..));
+        is_empty || is_damaged || matches!(self, Self::Unlisted(_))
+    }
 }
 
 impl fmt::Display for Remark {
@@ -146,6 +158,11 @@ impl fmt::Display for Remark {
                 write!(f, "the capture lacks code that ran, at {address:#x} for one")
             }
             Self::NoProgram => f.write_str("the capture holds no program"),
+            Self::Contradicted(path, contradictions) => write!(
+                f,
+                "{}: the log contradicts the program: {contradictions}; decode may go wrong there",
+                path.display()
+            ),
             Self::ManyPieces { kept, of, is_unnamed: true } => {
                 write!(f, "only {kept} of {of} pieces of code that is in no program are kept: name the program")
             }

@@ -36,6 +36,7 @@ macro_rules! hart_calls {
             lost(),
             privilege(privilege: tracewright_hart::Privilege),
             context(context: u64),
+            code(address: u64, bytes: &[u8]),
             checkpoint(),
         }
     };

@@ -52,11 +52,7 @@ fn option(of: Condition) -> &'static str {
 
 /// Reports what should be known of a capture.
 pub fn remark(remark: &Remark) {
-    let is_minor = matches!(
-        remark,
-        Remark::Note(_) | Remark::SmallBuffer { .. } | Remark::Trigger { .. } | Remark::OneThread { .. }
-    );
-    if is_minor && is_quiet() {
+    if is_quiet() && !remark.is_error() {
         return;
     }
     report(&match remark {

@@ -1,6 +1,6 @@
 //! `tracewright encode`: from a log of what was executed to a trace.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
@@ -10,12 +10,13 @@ use tracewright_capture::record::{Outputs, ReadOptions, read};
 use tracewright_capture::{CaptureOptions, Protocols, Remark};
 use tracewright_core::Isa;
 use tracewright_input::{ImageFile, map_file};
-use tracewright_qemu::format::Off;
 
 use crate::capture::{DeltaArgs, protocols, remarked};
 use crate::control::ControlArgs;
 use crate::json::line;
-use crate::output::{Error, ForceArgs, Form, Outcome, Output, is_quiet, report, say, write};
+use crate::output::{
+    Error, ForceArgs, Form, Outcome, Output, is_quiet, refuse_same, refuse_stream, report, say, write,
+};
 use crate::port::{self, PortArgs};
 use crate::record::{Progress, delta_json, grouped, traced_lines, unknown_line};
 use crate::retirement::{end_words, is_log, source_name};
@@ -40,10 +41,11 @@ Examples:
   tracewright encode spike.log -o run --option branch_prediction=off
   tracewright encode run.log -o run --port 1/2 --summary-json port.json
   tracewright encode cva6.log -o run --delta
-  tracewright encode x.log -o run --option help")]
+  tracewright encode --option help")]
 pub struct Opts {
     /// The log.
-    log: PathBuf,
+    #[arg(required_unless_present_any = ["options", "delta"])]
+    log: Option<PathBuf>,
 
     /// Where the result is written: a file (- is standard output), or the folder of a capture, which is made.
     #[arg(short, long, value_name = "PATH")]
@@ -97,13 +99,18 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         write("-".as_ref(), Form::Text, help.join("\n").as_bytes(), false)?;
         return Ok(Outcome::Good);
     }
-    if let Some(help) = opts.delta.help(Some(&opts.log)) {
+    if let Some(help) = opts.delta.help(opts.log.as_deref()) {
         write("-".as_ref(), Form::Text, help.as_bytes(), false)?;
         return Ok(Outcome::Good);
     }
+    let Some(path) = &opts.log else {
+        return Err(Error::Message("name a log to encode".into()));
+    };
     let Some(dir) = &opts.output else {
         return Err(Error::Message("say where the capture goes, with -o DIR".into()));
     };
+    refuse_stream(dir, "-o", "a capture is a folder")?;
+    refuse_same(&[("-o", Some(dir)), ("--summary-json", opts.summary_json.as_deref())])?;
     let capture = CaptureOptions {
         protocol: opts.protocol.clone(),
         options: opts.options.clone(),
@@ -115,18 +122,18 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     };
     let summary = opts.summary_json.as_ref().map(|path| Output::open_whole(path, Form::Json, opts.force));
     let summary = summary.transpose()?;
-    let refuse = |why: &str| Err(Error::Message(format!("{}: {why}", opts.log.display())));
-    if is_log(&opts.log) {
+    let refuse = |why: &str| Err(Error::Message(format!("{}: {why}", path.display())));
+    if is_log(path) {
         return match capture.delta {
             Some(_) => refuse("--delta: QEMU's log does not tell in which cycles instructions retire"),
-            None => threads(opts, &capture, summary),
+            None => threads(opts, path, &capture, summary),
         };
     }
     if opts.thread.is_some() {
         return refuse("--thread: the log does not tell threads apart");
     }
-    let (traced, instructions, is_good) = if !encode::is_encoder_input(&opts.log)? {
-        log(opts, capture)?
+    let (traced, instructions, is_good) = if !encode::is_encoder_input(path)? {
+        log(opts, path, capture)?
     } else if capture.control.is_some() {
         return refuse("--when: encoder inputs go to the encoder as they are");
     } else if capture.delta.is_some() {
@@ -135,20 +142,19 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         return refuse("--protocol: encoder inputs are those of E-Trace");
     } else {
         let isa = if is_rv32(opts) { Isa::Rv32 } else { Isa::Rv64 };
-        let encoded = |remarks: &mut Vec<Remark>| {
-            encode::encoder_input(&opts.log, isa, &opts.images, &capture, remarks)
-        };
-        let EncodedInput { instructions, traced, error } = remarked(encoded)?;
+        let encoded =
+            |remarks: &mut Vec<Remark>| encode::encoder_input(path, isa, &opts.images, &capture, remarks);
+        let EncodedInput { instructions, traced, error, is_contradicted } = remarked(encoded)?;
         if let Some(error) = &error {
-            report(&format!("{}: {error}", opts.log.display()));
+            report(&format!("{}: {error}", path.display()));
         }
-        (traced, instructions, error.is_none())
+        (traced, instructions, error.is_none() && !is_contradicted)
     };
     if let Some(file) = summary {
         write_summary(file, instructions, &traced)?;
     }
     if !is_quiet() {
-        let name = opts.log.file_name().unwrap_or_default().to_string_lossy();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
         report(&format!("{name}: {} instructions encoded", grouped(instructions)));
         traced_lines(&traced, instructions, Some(dir));
     }
@@ -156,9 +162,9 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
 }
 
 /// Encodes a log of a hart. Returns what it came to, instructions, and whether all was read.
-fn log(opts: &Opts, capture: CaptureOptions) -> Result<(Traced, u64, bool), Error> {
+fn log(opts: &Opts, path: &Path, capture: CaptureOptions) -> Result<(Traced, u64, bool), Error> {
     let options = ReadOptions {
-        log: opts.log.clone(),
+        log: path.to_owned(),
         thread: None,
         is_rv32: is_rv32(opts),
         programs: opts.images.clone(),
@@ -174,23 +180,36 @@ fn log(opts: &Opts, capture: CaptureOptions) -> Result<(Traced, u64, bool), Erro
         read
     })?;
     let instructions = read.qualified.map_or(read.counts.instructions, |qualified| qualified.qualified);
-    Ok((read.traced.unwrap_or_default(), instructions, read.log_error.is_none()))
+    Ok((read.traced.unwrap_or_default(), instructions, read.log_error.is_none() && !read.is_contradicted))
 }
 
 /// Encodes a log of threads: E-Trace of RISC-V, ETMv4 of Arm.
-fn threads(opts: &Opts, capture: &CaptureOptions, summary: Option<Output>) -> Result<Outcome, Error> {
+fn threads(
+    opts: &Opts,
+    path: &Path,
+    capture: &CaptureOptions,
+    summary: Option<Output>,
+) -> Result<Outcome, Error> {
+    if let Some(image) = opts.images.first() {
+        let message = format!(
+            "--image {}: the log names its programs, and has the code that ran",
+            image.path.display()
+        );
+        return Err(Error::Message(message));
+    }
     let mut remarks = Vec::new();
-    let encoded = encode::retirement_log(&opts.log, opts.thread, capture, &mut remarks);
+    let encoded = encode::retirement_log(path, opts.thread, capture, &mut remarks);
     let is_of_log = |remark: &Remark| matches!(remark, Remark::Note(_) | Remark::LogDamaged(..));
     let (of_log, others): (Vec<_>, Vec<_>) = remarks.iter().partition(|remark| is_of_log(remark));
     of_log.into_iter().for_each(crate::capture::remark);
     let threads = encoded.as_ref().map_or(&[][..], |encoded| &encoded.threads);
     for thread in threads {
-        if !is_quiet() || thread.off != Some(Some(Off::Exit)) {
-            let (name, end) = (source_name(thread.index), thread.off.map_or("damaged", end_words));
-            let count = grouped(thread.instructions);
-            say(&format!("  {name:<16} {count:>16}  instructions; {end}"));
+        if is_quiet() {
+            continue;
         }
+        let (name, end) = (source_name(thread.index), thread.off.map_or("damaged", end_words));
+        let count = grouped(thread.instructions);
+        say(&format!("  {name:<16} {count:>16}  instructions; {end}"));
     }
     others.into_iter().for_each(crate::capture::remark);
     let encoded = encoded?;

@@ -302,6 +302,7 @@ impl<'o, 'v, C: Consumer> Delivery<'o, 'v, C> {
             }
             Element::UnknownPath { start, next, .. } => {
                 tally.unknown_paths += 1;
+                tally.endless_loops += u64::from(*start == Some(*next));
                 if tally.first_unknown_path.is_none() {
                     let at = self.setting.place(offset).offset;
                     self.tally.first_unknown_path = Some((at, *start, *next, self.setting.space));

@@ -28,7 +28,10 @@ pub struct Tally {
     pub first_mismatch: Option<(u64, Mismatch, MemorySpace)>,
     /// Times that the trace leaves open which instructions ran, or how often. Counts are lower bounds then.
     pub unknown_paths: u64,
-    /// First of these: offset, start, where execution continued, memory space.
+    /// Those among them that are endless loops: the trace is whole, but does not tell how often they turned. Programs without an operating
+    /// system end in one.
+    pub endless_loops: u64,
+    /// First of the unknown paths: offset, start, where execution continued, memory space.
     pub first_unknown_path: Option<(u64, Option<u64>, u64, MemorySpace)>,
     /// Sources that reached a limit.
     pub stopped: u64,
@@ -80,6 +83,7 @@ impl AddAssign<&Self> for Tally {
         self.mismatches += other.mismatches;
         self.first_mismatch = earlier(self.first_mismatch, other.first_mismatch, |first| first.0);
         self.unknown_paths += other.unknown_paths;
+        self.endless_loops += other.endless_loops;
         self.first_unknown_path = earlier(self.first_unknown_path, other.first_unknown_path, |first| first.0);
         self.stopped += other.stopped;
         self.targets += other.targets;

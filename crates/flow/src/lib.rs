@@ -57,6 +57,7 @@ mod runner;
 mod scan;
 mod sink;
 mod strides;
+mod verify;
 mod walker;
 
 pub use calls::{Calls, ReturnStack};
@@ -70,4 +71,5 @@ pub use paths::{Branches, End};
 pub use runner::{Goal, Inferred, Reached, Returns, Runner};
 pub use scan::pair_target;
 pub use sink::ElementSink;
+pub use verify::{BlockCheck, check_block};
 pub use walker::{Rules, Snapshot, Stuck, Trail, Walker};

@@ -47,6 +47,11 @@ pub(crate) fn scan(image: &Image, space: MemorySpace, start: u64, isa: Isa, trus
         {
             return Scan::Boundary { len: at.wrapping_sub(start) as u32, count };
         }
+        // In an IT block, an instruction whose condition fails may do nothing.
+        if isa != Isa::A64 && !trust && it == ItState::default() && isa::is_undefined(isa, bytes) {
+            let found = no_code(at.wrapping_sub(start), count, isa);
+            return Scan::Done(Found { stop: Stop::NotCode, ..found });
+        }
         let Some(instruction) = instruction(image, space, at, isa, &mut it) else {
             return Scan::Done(no_code(at.wrapping_sub(start), count, isa));
         };
@@ -103,13 +108,13 @@ fn riscv(image: &Image, space: MemorySpace, isa: Isa, at: u64) -> Option<riscv::
 }
 
 /// Returns how many A64 instructions from `bytes[0]` on, which is at `at`, cannot end a block, up to the next
-/// multiple of [`STRIDE`], and whether an instruction follows. UDF does not count as one: it is permanently
-/// undefined, and memory without code is most often full of it. Nothing runs past it.
+/// multiple of [`STRIDE`], and whether an instruction follows. What is undefined does not count as one: memory without
+/// code is most often full of UDF. Nothing runs past it.
 fn plain_a64(bytes: &[u8], at: u64, trust: bool) -> (u32, bool) {
     let len = (STRIDE - at % STRIDE).min(bytes.len() as u64) as usize;
     for (i, word) in bytes[..len].chunks_exact(4).enumerate() {
         let word = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
-        if word >> 16 == 0 && !trust {
+        if a64::is_undefined(word) && !trust {
             return (i as u32, false);
         }
         if a64::may_end_block(word) {

@@ -50,6 +50,9 @@ pub trait HartSink {
     /// called at the start, and after a trap or a change of privilege if the context changed.
     fn context(&mut self, _context: u64) {}
 
+    /// Reports code that is in no program file, such as a boot ROM. Only readers of our own logs call it, before the first block.
+    fn code(&mut self, _address: u64, _bytes: &[u8]) {}
+
     /// Reports the offset in the log of the record that the next calls come from. Only readers of our own logs call it.
     #[inline(always)]
     fn offset(&mut self, _offset: u64) {}
@@ -90,6 +93,7 @@ impl<S: HartSink> HartSink for &mut S {
         lost();
         privilege(privilege: Privilege);
         context(context: u64);
+        code(address: u64, bytes: &[u8]);
         checkpoint();
         offset(offset: u64);
     }

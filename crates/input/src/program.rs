@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::io::Read;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use tracewright_core::MemorySpace;
-use tracewright_image::{Builder, Bytes, Image, Place};
+use tracewright_image::{Builder, Bytes, Image, Place, RegionRef};
 
 use crate::capture::Program;
 use crate::debug_file::DebugFiles;
@@ -131,7 +132,9 @@ impl Capture {
         }
         problems.extend(self.debuginfod.iter().flat_map(Debuginfod::problems));
         let image = builder.build();
-        problems.extend(self.code_that_differs(&image).map(|(file, address)| {
+        let differs = self.code_that_differs(&image);
+        let differs = differs.or_else(|| self.text_that_differs(&image, named, accept_mismatch));
+        problems.extend(differs.map(|(file, address)| {
             let message =
                 format!("other code than ran at {address:#x}: it is used, as asked for, and is not what ran");
             Problem::memory_error(Path::new(file), message)
@@ -216,18 +219,42 @@ impl Capture {
 
     /// Returns the first file that hides code of the capture and has other code there, and the address.
     fn code_that_differs<'i>(&self, image: &'i Image) -> Option<(&'i str, u64)> {
-        let mut found = vec![0; 4096];
-        for (start, bytes) in &self.code {
-            for (at, bytes) in (*start..).step_by(found.len()).zip(bytes.as_slice().chunks(found.len())) {
-                let len = image.read_into(at, MemorySpace::ANY, &mut found[..bytes.len()]);
-                let mut pairs = (at..).zip(found[..len].iter().zip(bytes));
-                if let Some((address, _)) = pairs.find(|(_, (found, ran))| found != ran) {
-                    let region = image.region(address, MemorySpace::ANY)?;
-                    return Some((region.name(), address));
-                }
-            }
+        self.code.iter().find_map(|(start, bytes)| difference(image, *start, bytes.as_slice()))
+    }
+
+    /// Returns the first file in `named` that hides code of the capture's own programs, which are known to be what ran, and has other code
+    /// there, and the address. Only sections of code are compared: the rest of a stripped file differs.
+    fn text_that_differs<'i>(
+        &self,
+        image: &'i Image,
+        named: &[ImageFile],
+        accept_mismatch: bool,
+    ) -> Option<(&'i str, u64)> {
+        let is_known = |program: &Program| self.checksums.of(&program.file.path).is_some();
+        if named.is_empty() || !self.programs.iter().any(is_known) {
+            return None;
         }
-        None
+        let own = self.image_of(&[], accept_mismatch).0;
+        let text = |region: RegionRef<'_>| region.section_named(".text").map(|text| text.range);
+        let mut texts: Vec<_> = own.regions().filter_map(text).collect();
+        texts.sort_by_key(|text| text.start);
+        texts.dedup();
+        let differs = |text: &Range<u64>| {
+            let mut at = text.start;
+            while at < text.end {
+                let bytes = own.read(at, MemorySpace::ANY);
+                let len = bytes.len().min(usize::try_from(text.end - at).unwrap_or(usize::MAX));
+                if len == 0 {
+                    break;
+                }
+                if let Some(found) = difference(image, at, &bytes[..len]) {
+                    return Some(found);
+                }
+                at += len as u64;
+            }
+            None
+        };
+        texts.iter().find_map(differs)
     }
 
     /// Reads a program of the capture. Returns its bytes, unless it is left out, and any problem with it.
@@ -263,6 +290,20 @@ impl Capture {
         }
         self.checksums.differs(&program.file.path, bytes.as_slice())
     }
+}
+
+/// Returns the file of the first byte that differs from those at an address, and where it is.
+fn difference<'i>(image: &'i Image, start: u64, bytes: &[u8]) -> Option<(&'i str, u64)> {
+    let mut found = vec![0; 4096];
+    for (at, bytes) in (start..).step_by(found.len()).zip(bytes.chunks(found.len())) {
+        let len = image.read_into(at, MemorySpace::ANY, &mut found[..bytes.len()]);
+        let mut pairs = (at..).zip(found[..len].iter().zip(bytes));
+        if let Some((address, _)) = pairs.find(|(_, (found, ran))| found != ran) {
+            let region = image.region(address, MemorySpace::ANY)?;
+            return Some((region.name(), address));
+        }
+    }
+    None
 }
 
 /// Returns the problem for a file of the capture that has changed.

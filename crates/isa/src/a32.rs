@@ -19,6 +19,12 @@ pub fn decode(address: u64, word: u32) -> Instruction {
     instruction
 }
 
+/// Returns whether `word` is undefined: UDF, or in one of the two groups of unconditional instructions that are not allocated as a whole.
+#[inline]
+pub const fn is_undefined(word: u32) -> bool {
+    word & 0xfff0_00f0 == 0xe7f0_00f0 || matches!(word >> 24, 0xf0 | 0xff)
+}
+
 /// Instructions with a condition in bits 31:28, in the order of the specification's index.
 pub(crate) static CONDITIONAL: Table = Table::new(
     Isa::A32,

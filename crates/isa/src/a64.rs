@@ -23,6 +23,16 @@ pub const fn may_end_block(word: u32) -> bool {
     word & 0x1c00_0000 == 0x1400_0000
 }
 
+/// Returns whether `word` is undefined: UDF, or in one of the groups of the encoding that are reserved or not allocated as a whole. SME
+/// has the reserved group's words with the highest bit set.
+#[inline]
+pub const fn is_undefined(word: u32) -> bool {
+    const RESERVED: u32 = 1;
+    const NOT_ALLOCATED: u32 = 1 << 0b0001 | 1 << 0b0011;
+    let group = 1 << (word >> 25 & 15);
+    group & NOT_ALLOCATED != 0 || group == RESERVED && word >> 31 == 0
+}
+
 /// Instructions in the order of the specification's index.
 pub(crate) static TABLE: Table = Table::new(
     Isa::A64,

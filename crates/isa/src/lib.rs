@@ -108,6 +108,33 @@ pub fn decode(isa: Isa, address: u64, bytes: &[u8], it: &mut ItState) -> Option<
     }
 }
 
+/// Returns whether the instruction whose bytes begin at `bytes[0]` is undefined, so that no core retires it: permanently, or in a part of the
+/// encoding that no version of the architecture has given a meaning. All other words count as instructions, also those that are in no
+/// table here. Returns `false` if there are too few bytes.
+///
+/// ```
+/// use tracewright_core::Isa;
+/// use tracewright_isa::is_undefined;
+///
+/// assert!(is_undefined(Isa::A64, &[0; 4]) && is_undefined(Isa::Rv64, &[0; 2]));
+/// assert!(!is_undefined(Isa::A32, &[0; 4]) && !is_undefined(Isa::T32, &[0; 2]));
+/// ```
+#[inline]
+pub fn is_undefined(isa: Isa, bytes: &[u8]) -> bool {
+    let word = || bytes.first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
+    let first = || bytes.first_chunk().map(|bytes| u16::from_le_bytes(*bytes));
+    match isa {
+        Isa::A64 => word().is_some_and(a64::is_undefined),
+        Isa::A32 => word().is_some_and(a32::is_undefined),
+        Isa::T32 => first().is_some_and(|first| match t32::len(first) {
+            2 => t32::is_undefined(u32::from(first) << 16),
+            _ => word().is_some_and(|word| t32::is_undefined(word.rotate_left(16))),
+        }),
+        Isa::Rv32 => first().is_some_and(|first| riscv::is_undefined(riscv::Xlen::Rv32, first)),
+        Isa::Rv64 => first().is_some_and(|first| riscv::is_undefined(riscv::Xlen::Rv64, first)),
+    }
+}
+
 fn riscv_decode(isa: Isa, address: u64, bytes: &[u8]) -> Option<Instruction> {
     let first = u16::from_le_bytes(*bytes.first_chunk()?);
     let bits = match riscv::len(first) {

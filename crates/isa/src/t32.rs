@@ -32,6 +32,13 @@ pub const fn len(first: u16) -> u8 {
     if first < 0xe800 { 2 } else { 4 }
 }
 
+/// Returns whether `word`, which is arranged as [`decode`] takes it, is undefined: UDF, or all bits are one, as in memory that was never
+/// written.
+#[inline]
+pub const fn is_undefined(word: u32) -> bool {
+    word >> 24 == 0xde || word & 0xfff0_f000 == 0xf7f0_a000 || word == u32::MAX
+}
+
 /// 16-bit instructions, in the order of the specification's index.
 pub(crate) static NARROW: Table = Table::new(
     Isa::T32,

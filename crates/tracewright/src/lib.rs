@@ -89,6 +89,7 @@ mod stalls;
 pub mod survey;
 mod thread_names;
 pub mod timeline;
+mod totals;
 mod trace;
 pub mod words;
 
@@ -116,6 +117,7 @@ pub use crate::outcome::{Diagnostic, Outcome};
 pub use crate::pull::{Blocks, Elements, Instruction, Instructions, Packet, Packets, Traced};
 pub use crate::stalls::{SourceStalls, StallMeter, StallState};
 pub use crate::thread_names::ThreadNames;
+pub use crate::totals::Totals;
 pub use crate::trace::{ProgramProfile, Trace};
 
 #[cfg(doctest)]

@@ -94,14 +94,16 @@ impl<T> Outcome<T> {
     }
 
     /// Describes what is missing from the result, a line each: damage of the capture and its programs, errors of buffers, limits that
-    /// were reached, sources that cannot be read, lost trace (overflows, too), missing code, mismatches and unknown paths.
+    /// were reached, sources that cannot be read, lost trace (overflows, too), missing code, mismatches and unknown paths but endless loops.
     pub fn missing(&self) -> Vec<String> {
         let mut missing = Vec::new();
         missing.extend(self.problems.iter().filter(|problem| problem.is_error()).map(ToString::to_string));
         let errors = self.diagnostics.iter().filter(|diagnostic| diagnostic.problem.is_error());
         missing.extend(errors.map(ToString::to_string));
         missing.extend(self.unread.iter().cloned());
-        let Tally { gaps, malformed, data_lost, no_code, mismatches, unknown_paths, .. } = self.tally;
+        let Tally { gaps, malformed, data_lost, no_code, mismatches, .. } = self.tally;
+        // How often an endless loop turned is in no trace: nothing is missing from this one.
+        let unknown_paths = self.tally.unknown_paths.saturating_sub(self.tally.endless_loops);
         // What is before the first synchronisation was cut off by the buffer, as the bytes before it.
         let is_synchronised = self.tally.syncs > 0;
         let malformed = malformed - if is_synchronised { self.tally.malformed_before_sync } else { 0 };

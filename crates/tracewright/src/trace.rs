@@ -443,6 +443,16 @@ impl Trace {
         Ok(outcome.map(|filtered| filtered.inner))
     }
 
+    /// Returns whether only a part of what ran is chosen.
+    pub(crate) fn is_filtered(&self) -> bool {
+        !self.selection.filter.is_all()
+    }
+
+    /// Returns whether a program is accepted that does not explain the trace.
+    pub(crate) fn accepts_mismatch(&self) -> bool {
+        self.opened.accept_mismatch
+    }
+
     fn run<C: Consumer>(
         &self,
         consumer: &C,

@@ -66,7 +66,7 @@ pub fn mismatch(mismatch: &Mismatch) -> (u64, String) {
     match *mismatch {
         Mismatch::NotTaken(address) => (address, "unconditional branch not taken".into()),
         Mismatch::Endless(address) => (address, "no branch for 256 KiB".into()),
-        Mismatch::NotCode(address) => (address, "no instruction (UDF)".into()),
+        Mismatch::NotCode(address) => (address, "no instruction (undefined)".into()),
         Mismatch::NoTarget(address) => (address, "the trace does not say where it went".into()),
         Mismatch::Missed { from, to } => (from, format!("does not lead to {to:#x}")),
         _ => (0, "unknown".into()),

@@ -79,6 +79,11 @@ impl Folder {
         Ok(())
     }
 
+    /// Removes the capture.
+    pub fn discard(self) {
+        self.writer.discard();
+    }
+
     /// Ends the traces, which come in the order in which they were made, and adds the programs that ran and other executed code.
     /// `halfword` returns the code at an address that no tracer has seen. Returns the totals of each trace.
     pub fn finish<'a>(

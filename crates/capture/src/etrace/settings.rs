@@ -1,12 +1,12 @@
 //! Settings of the encoder: every parameter and option by its name.
 
 use tracewright_core::Isa;
-use tracewright_etrace::encode::{self, Resync, ResyncMode};
+use tracewright_etrace::encode::{self, Quirks, Resync, ResyncMode};
 use tracewright_etrace::ingress::{CType, ITypeWidth};
 use tracewright_etrace::stream::Encapsulation;
 use tracewright_etrace::{Options, Params, SupportLayout, data, stream};
 use tracewright_input::EtraceSource;
-use tracewright_input::etrace::{ENCAPSULATIONS, Field, Group, fields};
+use tracewright_input::etrace::{ENCAPSULATIONS, Field, Group, fields, params_for, read_scf};
 
 use super::DeltaSettings;
 use crate::options::{self, flag};
@@ -36,10 +36,23 @@ pub struct Settings {
     pub data: Option<data::Options>,
     /// Messages from one alignment sequence to the next; 0 for none.
     pub align: u32,
+    /// Deviations of another encoder that are imitated.
+    pub quirks: Quirks,
 }
 
 /// Settings that are not in the specification: name, default, meaning.
 const OTHERS: &[(&str, &str, &str)] = &[
+    (
+        "model",
+        "tracewright",
+        "reference: writes what the reference model writes; all is off, encapsulation=smi, and it never synchronises again, unless another \
+         option says so",
+    ),
+    (
+        "params",
+        "",
+        "a static configuration file (.scf) of the reference flow with parameters; those given by name come after it",
+    ),
     ("id", "0", "the source's ID in the stream (srcID)"),
     ("encapsulation", "standard", "standard, smi or pulp"),
     ("source_bits", "0", "bits of a source's ID (standard encapsulation)"),
@@ -97,7 +110,20 @@ impl Settings {
             delta: None,
             data: None,
             align: 4096,
+            quirks: Quirks::default(),
         }
+    }
+
+    /// Sets what the reference model has if nothing is said.
+    fn reference(&mut self) {
+        let isa = self.source.isa;
+        let config = &mut self.source.config;
+        // It sends ones where the specification repeats a bit.
+        config.params = Params { irdepth_ones: true, ..params_for(isa) };
+        config.options = Options::default();
+        config.encapsulation = Encapsulation::Smi;
+        self.quirks = Quirks::REFERENCE;
+        self.resync = Resync { mode: ResyncMode::Off, max: 8, anywhere: true };
     }
 
     /// Sets parameters and options, each given as `name=value`.
@@ -105,6 +131,20 @@ impl Settings {
         let mut given = options::pairs(pairs)?;
         // `data` comes last, since it depends on the other options of data trace.
         given.sort_by_key(|(name, _)| *name == "data");
+        let value = |wanted: &str| given.iter().find(|(name, _)| *name == wanted).map(|(_, value)| *value);
+        match value("model") {
+            None | Some("tracewright") => {}
+            Some("reference") => self.reference(),
+            Some(other) => {
+                return Err(Error::option(format!("model={other}: expected tracewright or reference")));
+            }
+        }
+        if let Some(file) = value("params").filter(|file| !file.is_empty()) {
+            read_scf(file.as_ref(), &mut self.source.config.params).map_err(Error::Option)?;
+        }
+        if value("resync_max").is_some() && self.resync.mode == ResyncMode::Off {
+            self.resync.mode = ResyncMode::Packets;
+        }
         for &(name, value) in &given {
             match Field::named(name) {
                 Some(field) => field
@@ -142,7 +182,7 @@ impl Settings {
         };
         match name {
             "id" => self.source.source = number(0xffff)? as u16,
-            "encapsulation" | "source_bits" | "timestamp_bytes" | "type_bits" => {}
+            "model" | "params" | "encapsulation" | "source_bits" | "timestamp_bytes" | "type_bits" => {}
             "align" => self.align = number(u32::MAX)?,
             "resync_max" => self.resync.max = number(15)? as u8,
             "resync_mode" => {
@@ -235,17 +275,25 @@ impl Settings {
         let timestamp_bytes = part("timestamp_bytes", 8)?;
         let type_bits = part("type_bits", 8)?;
         let type_bits = if value("type_bits").is_none() && self.data.is_some() { 1 } else { type_bits };
-        self.source.config.encapsulation = match value("encapsulation").unwrap_or("standard") {
-            "standard" => Encapsulation::Standard { source_bits, timestamp_bytes, type_bits },
-            "smi" => Encapsulation::Smi,
-            "pulp" if self.data.is_some() => {
-                return Err(Error::option("encapsulation=pulp has no place for data trace: add data=off"));
-            }
-            "pulp" => Encapsulation::Pulp,
-            other => {
-                let names: Vec<_> = ENCAPSULATIONS.iter().map(|(name, _)| *name).collect();
-                return Err(Error::option(format!("encapsulation={other}: expected {}", names.join(", "))));
-            }
+        self.source.config.encapsulation = match value("encapsulation") {
+            None if self.source.config.encapsulation == Encapsulation::Smi => Encapsulation::Smi,
+            given => match given.unwrap_or("standard") {
+                "standard" => Encapsulation::Standard { source_bits, timestamp_bytes, type_bits },
+                "smi" => Encapsulation::Smi,
+                "pulp" if self.data.is_some() => {
+                    return Err(Error::option(
+                        "encapsulation=pulp has no place for data trace: add data=off",
+                    ));
+                }
+                "pulp" => Encapsulation::Pulp,
+                other => {
+                    let names: Vec<_> = ENCAPSULATIONS.iter().map(|(name, _)| *name).collect();
+                    return Err(Error::option(format!(
+                        "encapsulation={other}: expected {}",
+                        names.join(", ")
+                    )));
+                }
+            },
         };
         Ok(())
     }
@@ -286,6 +334,7 @@ impl Settings {
             port: self.limited(),
             shallow: self.shallow,
             data: self.data,
+            quirks: self.quirks,
             ..encode::Config::default()
         }
     }
@@ -400,6 +449,24 @@ mod tests {
         let nowhere = with(&["data=address", "encapsulation=pulp"]).unwrap_err();
         assert!(nowhere.contains("no place for data trace"), "{nowhere}");
         assert!(with(&["data=off", "encapsulation=pulp"]).is_ok());
+    }
+
+    #[test]
+    fn the_reference_model_has_nothing_on() {
+        let settings = with(&["model=reference"]).unwrap();
+        let stream::Config { params, options, encapsulation, .. } = &settings.source.config;
+        assert_eq!((encapsulation, options), (&Encapsulation::Smi, &Options::default()));
+        assert_eq!(
+            (params.bpred_size, params.irdepth_ones, settings.resync.mode),
+            (0, true, ResyncMode::Off)
+        );
+        assert_eq!(settings.encoder().quirks, Quirks::REFERENCE);
+        let settings = with(&["resync_max=0", "full_address=on", "model=reference"]).unwrap();
+        assert_eq!((settings.resync.mode, settings.resync.max), (ResyncMode::Packets, 0));
+        assert!(settings.source.config.options.full_address);
+        assert_eq!(with(&["model=x"]).unwrap_err(), "option model=x: expected tracewright or reference");
+        let missing = with(&["params=no/such.scf"]).unwrap_err();
+        assert!(missing.starts_with("option params=no/such.scf: cannot read: "), "{missing}");
     }
 
     #[test]

@@ -153,6 +153,10 @@ impl TraceWriter for Writer {
         thread.tracer().check().map_err(|error| Error::write(path, same(error)))
     }
 
+    fn discard(self: Box<Self>) {
+        self.folder.discard();
+    }
+
     fn finish(
         mut self: Box<Self>,
         executed: Executed<'_>,

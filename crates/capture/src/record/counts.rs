@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use tracewright_core::{Ended, Flow, Role};
+use tracewright_core::{Class, Ended, Flow, Role};
 use tracewright_isa::riscv::{AccessKind, Instruction, Op, Xlen, decode};
 
 use super::watch::Watch;
@@ -52,6 +52,8 @@ pub struct Counts {
     pub interrupts: u64,
     /// Threads, or address spaces.
     pub contexts: usize,
+    /// Instructions whose code is not known. Only those that end blocks are among the counts by kind.
+    pub unknown: u64,
 }
 
 impl Counts {
@@ -74,8 +76,12 @@ impl Counts {
         let mut seen = HashSet::new();
         for &(block, count) in &watch.blocks {
             let mut pc = block.start;
-            for _ in 0..block.count {
-                let Some(bits) = code(pc) else { break };
+            for index in 0..block.count {
+                let Some(bits) = code(pc) else {
+                    all.unknown += u64::from(block.count - index) * count;
+                    all.add_class(block.class, count);
+                    break;
+                };
                 let instruction = decode(xlen, bits);
                 all.add(&instruction, count);
                 if seen.insert(pc) {
@@ -90,18 +96,22 @@ impl Counts {
         all
     }
 
-    fn add(&mut self, instruction: &Instruction, count: u64) {
-        let class = instruction.class();
-        match (class.flow, class.role) {
+    fn add_class(&mut self, class: Class, count: u64) {
+        let flow = if class.flow == Flow::Pair { Flow::Indirect } else { class.flow };
+        match (flow, class.role) {
             (Flow::Direct, _) if class.conditional => self.branches += count,
             (Flow::Direct | Flow::Indirect, Role::Call | Role::Swap) => self.calls += count,
             (Flow::Indirect, Role::Return) => self.returns += count,
             (Flow::Direct | Flow::Indirect, _) => self.jumps += count,
             _ => {}
         }
-        if class.flow == Flow::Indirect {
+        if flow == Flow::Indirect {
             self.indirect += count;
         }
+    }
+
+    fn add(&mut self, instruction: &Instruction, count: u64) {
+        self.add_class(instruction.class(), count);
         match instruction.access() {
             Some((AccessKind::Load, size)) => {
                 self.loads += count;

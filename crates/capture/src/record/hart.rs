@@ -9,7 +9,7 @@ use tracewright_hart::bare::{self, Bare};
 use tracewright_hart::linux::{self, Linux};
 use tracewright_hart::log::own::Writer;
 use tracewright_hart::timing::{Model, Stats, Timed};
-use tracewright_hart::{Core, Hart, Machine, Stop};
+use tracewright_hart::{Core, Hart, HartSink, Machine, Stop};
 use tracewright_image::{Bytes, Image};
 use tracewright_input::ImageFile;
 use tracewright_input::file::{self, read_plain};
@@ -80,6 +80,15 @@ impl Loaded {
 
     pub(super) fn core(&mut self) -> &mut Core {
         on_hart!(self, hart => &mut hart.core)
+    }
+
+    /// Returns code that is in no program file, and its address, before the program runs.
+    pub(super) fn boot_code(&mut self) -> Option<(u64, Vec<u8>)> {
+        match self {
+            #[cfg(target_os = "linux")]
+            Self::Linux(_) => None,
+            Self::Bare(hart) => bare::boot_code(&mut hart.core),
+        }
     }
 
     /// Ends the run when `stop` is set.
@@ -169,6 +178,8 @@ pub(super) struct Parts<'a> {
     pub timing: Option<Model>,
     pub controls: Option<&'a Controls<'a>>,
     pub stop: StopFlag,
+    /// Code that is in no program file, and its address.
+    pub boot: Option<(u64, Vec<u8>)>,
 }
 
 /// The result of a run.
@@ -214,10 +225,13 @@ impl<'a> Parts<'a> {
                     Err(error) => return Some(Err(error)),
                 };
                 let writer = Writer::<_, false, false>::new(file, xlen);
-                let writer = match writer {
+                let mut writer = match writer {
                     Ok(writer) => writer,
                     Err(error) => return Some(Err(Error::write(path, error))),
                 };
+                if let Some((address, code)) = &self.boot {
+                    HartSink::code(&mut writer, *address, code);
+                }
                 let mut sink = Pair(Pair(watch, writer), sink);
                 let stop = hart.run(limit, &mut sink);
                 let Pair(Pair(watch, writer), _) = sink;
@@ -273,7 +287,10 @@ impl<'a> Parts<'a> {
         outputs: Outputs,
         sink: &mut dyn DynSink,
     ) -> Result<Ran<'a>, Error> {
-        let keep = Keep::<REGISTERS>::new(outputs, self.timing.is_some(), xlen(&hart.core), &self.stop)?;
+        let mut keep = Keep::<REGISTERS>::new(outputs, self.timing.is_some(), xlen(&hart.core), &self.stop)?;
+        if let Some((address, code)) = &self.boot {
+            HartSink::code(&mut keep, *address, code);
+        }
         let mut sink = Pair(watch, Pair(keep, AnySink(sink)));
         let (stop, timing) = match self.timing.take() {
             None => (hart.run(limit, &mut sink), None),

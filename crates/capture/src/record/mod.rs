@@ -17,6 +17,7 @@ use std::time::Instant;
 
 use tracewright_core::{Block, Isa};
 use tracewright_hart::Stop;
+use tracewright_hart::log::Kind;
 use tracewright_hart::timing::{Model, Stats};
 use tracewright_image::Image;
 use tracewright_input::ImageFile;
@@ -27,8 +28,8 @@ use self::hart::{Controls, Parts, xlen};
 pub use self::hart::{HartRun, Loaded, program_image};
 use self::keep::Keep;
 pub use self::keep::{Listing, LogOutput, Outputs};
-pub use self::logged::LogRead;
 use self::logged::Read;
+pub use self::logged::{Contradictions, LogRead};
 pub use self::ring::Ring;
 pub use self::watch::Progress;
 use self::watch::Watch;
@@ -120,6 +121,8 @@ pub struct Recording {
     pub log_error: Option<LogError>,
     /// Instructions that the listing lacks, since their code is not known.
     pub unlisted: u64,
+    /// Whether some of the log contradicts the program.
+    pub is_contradicted: bool,
 }
 
 /// Runs a program, and writes the files and the capture that the options ask for.
@@ -150,7 +153,8 @@ pub fn run(
     loaded.stop_when(StopFlag::clone(&stop));
     let start = Instant::now();
     let controls = controls.as_ref();
-    let parts = Parts { watch: Some(Watch::new(progress)), outputs, timing, controls, stop };
+    let boot = loaded.boot_code();
+    let parts = Parts { watch: Some(Watch::new(progress)), outputs, timing, controls, stop, boot };
     let mut run = HartRun { loaded, limit, parts, ran: None };
     match &mut writer {
         Some(writer) => writer.run_hart(&mut run),
@@ -199,6 +203,7 @@ pub fn run(
         image,
         log_error: None,
         unlisted: 0,
+        is_contradicted: false,
     })
 }
 
@@ -216,6 +221,7 @@ pub fn read(
     let mut log = Log::open(&path, &stop)?;
     log.check_program(!programs.is_empty())?;
     log.check_riscv("record --from-log")?;
+    let is_only_addresses = log.kind() == Kind::Qemu;
     match (thread, log.threads()) {
         (Some(thread), _) => log.set_thread(thread)?,
         (None, Some(threads)) if threads.len() > 1 => {
@@ -234,6 +240,7 @@ pub fn read(
         }
         None => None,
     };
+    let of_log = outputs.log.as_ref().map(|log| log.path.clone());
     let keep = match outputs.log.is_some() || outputs.listing.is_some() {
         true => {
             let image = Arc::clone(&image);
@@ -252,6 +259,21 @@ pub fn read(
     let Some(Read { watch, code, keep, qualified, error }) = read.read else {
         return Err(Error::NothingRan);
     };
+    let contradictions = code.contradictions;
+    if let Some(program) = programs.first().filter(|_| contradictions.is_wrong_program()) {
+        writer.into_iter().for_each(|writer| writer.discard());
+        drop(keep);
+        if let Some(log) = of_log {
+            // What is in it is the wrong program's.
+            std::fs::remove_file(&log).map_err(|error| Error::write(&log, error))?;
+        }
+        return Err(Error::WrongProgram { log: path, program: program.path.clone(), contradictions });
+    }
+    // A log with only addresses does not tell exceptions, either.
+    let is_contradicted = !is_only_addresses && contradictions.first.is_some();
+    if is_contradicted {
+        remarks.push(Remark::Contradicted(path.clone(), contradictions));
+    }
     if let (Some(qualified), Some(controls)) = (&qualified, controls) {
         qualified.remark(&controls.asked, remarks);
     }
@@ -289,6 +311,7 @@ pub fn read(
         image,
         log_error: error,
         unlisted,
+        is_contradicted,
     })
 }
 

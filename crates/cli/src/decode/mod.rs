@@ -20,9 +20,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use tracewright::opencsd::OpenCsdLines;
 use tracewright::{Clocks, Diagnostic, ExcerptOptions, Listed, Trace};
-use tracewright_core::Element;
 use tracewright_core::text::Printable;
-use tracewright_engine::{At, Blocks, Consumer, Engine, Limit, Options, Place, Problem, SourceTally, Tally};
+use tracewright_engine::{At, Consumer, Engine, Limit, Options, Place, Problem, SourceTally, Tally};
 use tracewright_image::Moment;
 use tracewright_input::{Buffer, Protocol, Source};
 
@@ -231,13 +230,23 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         all = by_time::show(&trace, &engine, opts)?;
     }
     let buffers = if opts.by_time { Vec::new() } else { trace.buffers()? };
+    let mut readable = buffers.len();
     for (index, buffer) in buffers.into_iter().enumerate() {
         let (trace, engine) = (&trace, &engine);
         let decode =
             BufferDecode { trace, engine, buffer, no_image: opts.no_image, again: false, has_funnel: false };
         let shown = match &opts.check {
             Some(log) => check::check(&decode, opts, log, &mut checked)?,
-            None => decode.show(opts, clocks.as_ref(), index > 0)?,
+            None => match decode.show(opts, clocks.as_ref(), index > 0) {
+                // Totals of the other buffers are worth something without this.
+                Err(error @ Error::Message(_)) if opts.summary && readable > 1 => {
+                    error.report();
+                    readable -= 1;
+                    outcome = Outcome::HadErrors;
+                    continue;
+                }
+                shown => shown?,
+            },
         };
         all.add(shown);
     }
@@ -354,19 +363,6 @@ fn line(
     lines.lines(text, &at, &listed.element, When { stamps: listed.stamps.as_deref(), time: listed.time });
 }
 
-/// Counts instructions and blocks, and nothing else.
-pub struct Totals;
-
-impl Consumer for Totals {
-    const BLOCKS: Blocks = Blocks::Summed;
-    type State = ();
-    type Output = ();
-
-    fn element(&self, _: &mut (), _: &mut (), _: &At<'_>, _: &Element) {}
-
-    fn merge(&self, (): &mut (), (): ()) {}
-}
-
 impl BufferDecode<'_> {
     /// Decodes the buffer. If it `lists` what ran and does not count it, the program need not explain the trace.
     fn decode<C: Consumer>(
@@ -377,12 +373,16 @@ impl BufferDecode<'_> {
     ) -> Result<tracewright::Outcome<C::Output>, Error> {
         let Self { trace, engine, buffer, .. } = *self;
         let decoded = progress::on(trace, buffer).decode_buffer(engine, buffer, consumer, lists, take);
-        decoded.map_err(|error| match error {
+        decoded.map_err(|error| self.failure(error))
+    }
+
+    fn failure(&self, error: tracewright::Error) -> Error {
+        match error {
             tracewright::Error::Decode(tracewright_engine::Error::WrongProgram(doubts)) => {
-                summary::refusal(&buffer.name, &doubts, trace.image())
+                summary::refusal(&self.buffer.name, &doubts, self.trace.image())
             }
             error => error.into(),
-        })
+        }
     }
 
     /// Decodes the buffer and writes its lines to standard output, in the way that is asked for.
@@ -408,7 +408,8 @@ impl BufferDecode<'_> {
             self.list(&rows, &first, Form::json_if(opts.json))
         } else if opts.summary {
             let mut out = Output::stdout(Form::json_if(opts.json));
-            let decoded = self.decode(&Totals, false, |(), _| ControlFlow::Continue(()))?;
+            let decoded = progress::on(self.trace, self.buffer).totals_of(self.engine, self.buffer);
+            let decoded = decoded.map_err(|error| self.failure(error))?;
             if opts.json {
                 out.write_all(summary::json(&self.buffer.name, &decoded).as_bytes())?;
             }

@@ -62,7 +62,7 @@ pub fn report(buffer: &str, tally: &Tally, image: &Image, has_funnel: bool) {
             count => line += &format!(", {count} {several}"),
         }
     }
-    let is_wrong = counts.iter().any(|(count, ..)| **count > 0);
+    let is_wrong = counts.iter().map(|(count, ..)| **count).sum::<u64>() > tally.endless_loops;
     // The funnel has the same numbers, and more of them.
     match (is_wrong, output::is_quiet()) {
         (true, true) => output::report(&line),

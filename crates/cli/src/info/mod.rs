@@ -17,7 +17,7 @@ use tracewright_core::text::Printable;
 use tracewright_input::{Buffer, Capture, EtraceSource, ImageFile, Packing, Piece, Protocol, Source};
 
 use crate::args::CaptureArgs;
-use crate::decode::{Totals, sources};
+use crate::decode::sources;
 use crate::etrace::is_etrace;
 use crate::images;
 use crate::json::line;
@@ -70,8 +70,9 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let (capture, image) = (trace.capture(), trace.image());
     let mut outcome = report_problems(trace.problems());
     let remarks = images::remarks(image, &opts.images);
-    let decoded =
-        opts.missing_code.then(|| trace.decode_in_order(&Totals, |(), _| ControlFlow::Continue(())));
+    let decoded = opts
+        .missing_code
+        .then(|| trace.decode_in_order(&tracewright::Totals, |(), _| ControlFlow::Continue(())));
     let decoded = decoded.transpose()?;
     let mut out = Output::stdout(Form::json_if(opts.json));
     if opts.json {

@@ -16,7 +16,7 @@ use tracewright_input::{Problem, Subject};
 use crate::terminal::{self, Style};
 
 pub use self::escape::Form;
-pub use self::file::{FileError, ForceArgs, Output, report_unwritten, write};
+pub use self::file::{FileError, ForceArgs, Output, refuse_same, refuse_stream, report_unwritten, write};
 
 /// How a verb ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -27,7 +27,9 @@ pub use self::progress::Progress;
 pub use self::summary::{delta_json, grouped, traced_lines, unknown_line};
 use crate::capture::{DeltaArgs, protocols, remarked};
 use crate::control::ControlArgs;
-use crate::output::{Error, ForceArgs, Form, Outcome, Output, is_quiet, report, write};
+use crate::output::{
+    Error, ForceArgs, Form, Outcome, Output, is_quiet, refuse_same, refuse_stream, report, write,
+};
 use crate::port::PortArgs;
 use crate::stop;
 
@@ -194,6 +196,15 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     if opts.is_misplaced() {
         report("-o comes after the program, so it is the program's: put tracewright's options before it");
     }
+    let outputs = [
+        ("-o", opts.output.as_deref()),
+        ("--log", opts.log.as_deref()),
+        ("--listing", opts.listing.as_deref()),
+        ("--summary-json", opts.summary_json.as_deref()),
+    ];
+    refuse_same(&outputs)?;
+    opts.output.as_deref().map_or(Ok(()), |dir| refuse_stream(dir, "-o", "a capture is a folder"))?;
+    opts.log.as_deref().map_or(Ok(()), |log| refuse_stream(log, "--log", "a log is a file"))?;
     if opts.is_for_qemu() {
         return qemu::run(opts);
     }
@@ -310,7 +321,7 @@ fn from(opts: &Opts, log: &Path) -> Result<Outcome, Error> {
         read
     })?;
     let is_cut = read.traced.is_some_and(|traced| traced.is_cut());
-    let is_good = read.log_error.is_none() && read.unlisted == 0 && !is_cut;
+    let is_good = read.log_error.is_none() && read.unlisted == 0 && !is_cut && !read.is_contradicted;
     end(read, opts, summary, is_good)
 }
 

@@ -48,6 +48,9 @@ pub fn report_all(ran: &Recording, opts: &Opts) {
     );
     line("loads", counts.loads, &format!("{}, {} bytes", percent(counts.loads), grouped(counts.loaded)));
     line("stores", counts.stores, &format!("{}, {} bytes", percent(counts.stores), grouped(counts.stored)));
+    if counts.unknown > 0 {
+        line("without code", counts.unknown, "only where they branch is counted: name the program");
+    }
     for (name, count) in [
         ("atomics", counts.atomics),
         ("multiply, divide", counts.multiplies),

@@ -221,3 +221,50 @@ fn wrong_programs_are_told() {
     run!("info {dir}").says("it is left out");
     run!("decode {dir} --accept-mismatch").says("a program for Arm: the trace is a RISC-V hart's");
 }
+
+/// The options that the book names give the bytes of the reference encoder.
+#[test]
+fn encode_writes_what_the_reference_encoder_writes() {
+    const NAME: &str = "encode_writes_what_the_reference_encoder_writes";
+    let Some(captures) = captures_for(NAME, "riscv/etrace") else { return };
+    let place = Scratch::new("etrace");
+    let out = place.join("out");
+    for (set, inputs, more) in [
+        ("itype3_basic", "itype3_basic", "--option resync_max=0"),
+        ("itype3_debug", "itype3_basic", "--option resync_max=1 --option full_address=on"),
+        ("itype4_basic", "itype4_basic", "--option resync_max=0"),
+        ("itype4_debug", "itype4_basic", "--option resync_max=1 --option full_address=on"),
+        ("itype4_fake_scf", "itype4_basic", ""),
+    ] {
+        for program in ["br_j_asm", "median", "qsort", "test_discon_branch_exception"] {
+            let input = captures.join(inputs).join(format!("{program}.encoder_input.xz"));
+            let scf = captures.join(set).join("hardware_64.scf");
+            let (input, scf) = (text(&input), text(&scf));
+            run!("encode -q {input} -o {out} --option model=reference --option params={scf} {more}").ends(0);
+            let written = fs::read(format!("{out}/trace.bin")).unwrap();
+            let theirs = fs::read(captures.join(set).join(format!("{program}.te_inst_raw"))).unwrap();
+            assert!(written == theirs, "{set} {program}");
+        }
+    }
+}
+
+/// A log has the code of a bare machine's boot ROM, and so has the capture that is made of it.
+#[test]
+fn a_log_brings_the_boot_code() {
+    let place = Scratch::new("etrace");
+    let [log, copy, out] = ["run.log", "copy.log", "out"].map(|name| place.join(name));
+    for (program, details) in [("semihosting", "blocks"), ("semihosting32", "blocks"), ("tasks", "all")] {
+        let program = elf(program);
+        run!("record -q --log {log} --details {details} --max-instructions 100000 {program}")
+            .ends_within(0..=1);
+        run!("record -q --from-log {log} --log {copy} {program}").ends(0);
+        for log in [&log, &copy] {
+            run!("encode {log} --image {program} -o {out}").ends(0).says_not("lacks code");
+            run!("decode {out} --check {log}").ends(0).begins("equal: ");
+            run!("decode {out} --instructions").ends(0).prints("0x1000  00000297  auipc t0,0x0");
+            run!("decode {log} --image {program} --instructions")
+                .ends(0)
+                .prints("0x1000  00000297  auipc t0,0x0");
+        }
+    }
+}

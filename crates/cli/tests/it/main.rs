@@ -69,3 +69,4 @@ mod support;
 mod terminal;
 mod timeline;
 mod trc_pkt_lister;
+mod wrong_program;

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
 
-use crate::run::{Ran, command, ends_soon, ran, root};
+use crate::run::{Ran, command, elf, ends_soon, ran, root, run};
 use tracewright_testkit::Scratch;
 
 /// A command line; `CAPTURE` and `ENDLESS` stand for a recording and a program that never ends.
@@ -356,4 +356,37 @@ fn a_disk_that_is_full_leaves_the_result_that_was_there() {
         let parts: Vec<_> = parts.filter(|name| name.to_string_lossy().ends_with(".part")).collect();
         assert!(parts.is_empty(), "{line}: {parts:?}");
     }
+}
+
+/// What cannot be written where it is to go is refused before anything runs.
+#[test]
+fn outputs_that_cannot_be_are_refused_before_anything_runs() {
+    let place = Scratch::new("outputs");
+    let [same, log, out] = ["same", "run.log", "out"].map(|name| place.join(name));
+    let program = elf("sort");
+    let ran = run!("record -o {same} --log {same}/. {program} 10").ends(2);
+    assert_eq!(ran.says("-o and --log both write ").out, "");
+    run!("record --listing {same} --summary-json {same} {program} 10")
+        .ends(2)
+        .says("--listing and --summary-json both write ");
+    assert!(!std::path::Path::new(&same).exists());
+    let ran = run!("record --log - {program} 10").ends(2);
+    assert_eq!(ran.says("--log -: a log is a file").out, "");
+    run!("record -o - {program} 10").ends(2).says("-o -: a capture is a folder");
+    run!("record -q --log {log} {program} 10").good();
+    run!("encode {log} -o -").ends(2).says("-o -: a capture is a folder");
+    // Help needs no log.
+    run!("encode --option help").ends(0).prints("Options of E-Trace").prints("Options of ETMv4");
+    run!("encode").ends(2).says("<LOG>");
+    run!("encode --option data=off").ends(2).says("name a log to encode");
+    assert_eq!(run!("encode -q {log} -o {out}").ends(0).err, "");
+    // What is not known is not counted.
+    let read = run!("record --from-log {log}").ends(0).says("without code ").says("name the program");
+    let percents = read.err.split_whitespace().zip(read.err.split_whitespace().skip(1));
+    let percents =
+        percents.filter(|(_, sign)| sign.starts_with('%')).map(|(number, _)| number.parse::<f64>().unwrap());
+    assert!(percents.clone().count() > 5 && percents.clone().all(|percent| percent <= 100.0), "{}", read.err);
+    run!("encode samples/retirement.log --image {program} -o {out}")
+        .ends(2)
+        .says("the log names its programs");
 }

@@ -89,12 +89,18 @@ impl Decoder<'_> {
 
     /// Reports that execution may have reached `at` any number of times.
     #[cold]
-    pub(super) fn unknown_rounds(&mut self, offset: u64, at: u64, sink: &mut impl ElementSink) {
+    pub(super) fn unknown_rounds(
+        &mut self,
+        offset: u64,
+        at: u64,
+        is_loop: bool,
+        sink: &mut impl ElementSink,
+    ) {
         let node = *self.runner.graph().node(self.here);
         if let Some(before) = self.part_before(&node, at) {
             sink.block(offset, &before);
         }
-        self.emit_unknown(offset, Some(at), at, sink);
+        self.emit_unknown(offset, is_loop.then_some(at), at, sink);
         (self.here, self.at, self.pending) = (self.runner.at(at), Some(at), None);
         // The open calls are unknown as well.
         self.runner.calls.clear();

@@ -458,7 +458,8 @@ impl Decoder<'_> {
         let reached = self.runner.look_ahead(self.here, skip, Some(&goal), passed);
         let is_doubt = matches!(reached, Reached::Inline(_) | Reached::Several(_));
         if is_doubt {
-            self.unknown_rounds(offset, address, sink);
+            let is_loop = matches!(reached, Reached::Inline(_));
+            self.unknown_rounds(offset, address, is_loop, sink);
         }
         is_doubt
     }

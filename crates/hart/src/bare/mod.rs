@@ -115,6 +115,12 @@ impl std::fmt::Debug for Bare {
     }
 }
 
+/// Returns the code of the boot ROM and its address, if execution is about to begin there.
+pub fn boot_code(core: &mut Core) -> Option<(u64, Vec<u8>)> {
+    let code = (core.pc == rom::START).then(|| core.memory.peek::<{ rom::CODE }>(rom::START)).flatten();
+    code.map(|code| (rom::START, code.to_vec()))
+}
+
 impl Bare {
     /// Creates a machine with the program `elf` in its memory, and the hart's state at reset. Output of the program
     /// goes to `out`.

@@ -5,6 +5,9 @@ pub(super) const START: u64 = 0x1000;
 /// Size in bytes.
 pub(super) const SIZE: u64 = 0x1000;
 
+/// Bytes of its code.
+pub(super) const CODE: usize = 20;
+
 /// Returns the bytes at [`START`].
 pub(super) fn rom(is_rv32: bool, entry: u64, memory: u64, pmp_regions: u8) -> Vec<u8> {
     let load = if is_rv32 { 0x0182_a283 } else { 0x0182_b283 };

@@ -116,6 +116,7 @@ fn random_run(rng: &mut Rng, length: u64) -> Vec<Told> {
             }
             2 => run.push(Told::Context(rng.sized(64))),
             3 => run.push(Told::Lost),
+            4 => run.push(Told::Code(rng.sized(64), rng.next_u64().to_le_bytes())),
             _ => {}
         }
     }

@@ -12,7 +12,8 @@ use tracewright_etrace::stream::Config;
 pub use encapsulation::ENCAPSULATIONS;
 pub use field::{Field, Group, fields};
 pub use handler::{HandlerError, handler_named, handler_text};
-pub(crate) use raw::{params_for, source as raw_source};
+pub(crate) use raw::source as raw_source;
+pub use raw::{params_for, read_scf};
 
 /// E-Trace source.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -78,7 +78,10 @@ pub(crate) fn source<'a>(pairs: impl Iterator<Item = &'a str>) -> Result<EtraceS
 
 /// Reads a static configuration file (`.scf`) of the reference flow into `params`: `name_p=value` lines. `#`
 /// begins a comment, `[headings]` are ignored.
-fn read_scf(path: &Path, params: &mut Params) -> Result<(), String> {
+///
+/// # Errors
+/// Fails if the file cannot be read, has no attribute, or has one that is not valid.
+pub fn read_scf(path: &Path, params: &mut Params) -> Result<(), String> {
     let text = read_text(path).map_err(|error| format!("params={}: cannot read: {error}", path.display()))?;
     let mut any = false;
     for (number, line) in text.lines().enumerate() {
@@ -92,8 +95,8 @@ fn read_scf(path: &Path, params: &mut Params) -> Result<(), String> {
     if any { Ok(()) } else { Err(format!("params={}: no attribute (name_p=value) in it", path.display())) }
 }
 
-/// Returns the default parameters of an encoder.
-pub(crate) fn params_for(isa: Isa) -> Params {
+/// Returns the parameters of an encoder of which nothing is said.
+pub fn params_for(isa: Isa) -> Params {
     match isa {
         Isa::Rv32 => Params { iaddress_width: 32, daddress_width: 32, data_width: 32, ..Params::default() },
         _ => Params::default(),

@@ -198,6 +198,11 @@ impl CaptureWriter {
         self.folder.finish().map(drop)
     }
 
+    /// Removes the capture: it is worth nothing.
+    pub fn discard(self) {
+        self.folder.discard();
+    }
+
     /// Returns an unused file name that is as close to `name` as possible.
     fn free_name(&mut self, name: &str) -> String {
         let is_taken = |name: &str| self.taken.iter().any(|taken| taken.eq_ignore_ascii_case(name));

@@ -35,6 +35,7 @@ struct Claim {
     /// Trace files.
     traces: Mutex<Vec<PathBuf>>,
     is_finished: AtomicBool,
+    is_discarded: AtomicBool,
     is_published: AtomicBool,
 }
 
@@ -50,10 +51,17 @@ impl Drop for Claim {
 impl Claim {
     /// Puts the folder in its place if it is worth it, else removes it.
     fn publish(&self) -> io::Result<()> {
+        let is_discarded = self.is_discarded.load(Ordering::Relaxed);
+        if self.part.is_none() && is_discarded {
+            return earlier::remove(&self.place);
+        }
         let Some(part) = self.part.as_ref().filter(|_| !self.is_published.swap(true, Ordering::Relaxed))
         else {
             return Ok(());
         };
+        if is_discarded {
+            return fs::remove_dir_all(part);
+        }
         let has_trace = |path: &PathBuf| fs::metadata(path).is_ok_and(|about| about.len() > 0);
         let traces = self.traces.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.is_finished.load(Ordering::Relaxed) && !traces.iter().any(has_trace) {
@@ -148,9 +156,15 @@ impl OutputFolder {
             None => earlier::remove(&place),
         };
         remains.map_err(failed)?;
-        let (traces, is_finished, is_published) =
-            (Mutex::default(), AtomicBool::new(false), AtomicBool::new(false));
-        let claim = Claim { place, part, lock, traces, is_finished, is_published };
+        let claim = Claim {
+            place,
+            part,
+            lock,
+            traces: Mutex::default(),
+            is_finished: AtomicBool::new(false),
+            is_discarded: AtomicBool::new(false),
+            is_published: AtomicBool::new(false),
+        };
         Ok(Self { dir, claim: Arc::new(claim) })
     }
 
@@ -179,6 +193,12 @@ impl OutputFolder {
         let place = self.claim.place.clone();
         self.claim.publish().map_err(|error| cannot_write(&place, &error))?;
         Ok(place)
+    }
+
+    /// Ends a recording that is worth nothing. All that was written is removed with the last clone; an earlier capture stays, unless it was
+    /// removed to begin with because no folder can be made beside it.
+    pub fn discard(self) {
+        self.claim.is_discarded.store(true, Ordering::Relaxed);
     }
 
     /// Returns where files are written.

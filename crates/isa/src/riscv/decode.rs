@@ -59,6 +59,25 @@ pub const fn len(first_halfword: u16) -> u8 {
     if first_halfword & 3 == 3 { 4 } else { 2 }
 }
 
+/// Returns whether an instruction with these first 16 bits is undefined: all bits are zero or one, or the specification reserves the
+/// encoding of a compressed instruction.
+#[inline]
+pub const fn is_undefined(xlen: Xlen, first_halfword: u16) -> bool {
+    let rd_is_zero = first_halfword & 0x0f80 == 0;
+    match first_halfword & 0xe003 {
+        // C.ADDI4SPN of 0, which zeros are, too.
+        0x0000 => first_halfword & 0x1fe0 == 0,
+        // C.ADDIW.
+        0x2001 => matches!(xlen, Xlen::Rv64) && rd_is_zero,
+        // C.LWSP, C.LDSP.
+        0x4002 => rd_is_zero,
+        0x6002 => matches!(xlen, Xlen::Rv64) && rd_is_zero,
+        // C.JR.
+        0x8002 => first_halfword == 0x8002,
+        _ => first_halfword == 0xffff,
+    }
+}
+
 /// Creates a 4-byte instruction without operands.
 pub(super) const fn plain(op: Op) -> Instruction {
     Instruction { op, len: 4, rd: 0, rs1: 0, rs2: 0, rs3: 0, mode: 0, imm: 0 }

@@ -22,7 +22,7 @@ mod privilege;
 mod text;
 
 pub use class::{AccessKind, IType, sequentially_inferable};
-pub use decode::{decode, len};
+pub use decode::{decode, is_undefined, len};
 pub use op::{Instruction, Op, Xlen};
 pub use privilege::privilege_name;
 pub use text::{Register, Text};

@@ -4,7 +4,7 @@ use tracewright_core::Flow::{self, Direct, Indirect, Isb, Next, TransactionStart
 use tracewright_core::Isa::{self, A32, A64, T32};
 use tracewright_core::Role::{self, Call, ExceptionReturn, Jump, LoopEnd, Return};
 use tracewright_core::{Class, Isa as Set};
-use tracewright_isa::{Instruction, ItState, decode};
+use tracewright_isa::{Instruction, ItState, decode, is_undefined};
 
 /// The meaning of an instruction: flow, role, whether it is conditional, and the target of a direct branch.
 type Does = (Flow, Role, bool, Option<(u64, Set)>);
@@ -341,5 +341,64 @@ fn it_blocks() {
             assert_eq!(nop.class.conditional, n < conditional, "{text}: {n}");
         }
         assert_eq!(state, ItState::default(), "{text}");
+    }
+}
+
+/// What Arm's specification reserves or does not allocate as a whole, and what lies beside it.
+#[test]
+fn undefined() {
+    let lines = [
+        (A64, 0x0000_0000, true, "udf #0"),
+        (A64, 0x0000_ffff, true, "udf #65535"),
+        (A64, 0x0001_0000, true, "reserved"),
+        (A64, 0x61ff_ffff, true, "reserved"),
+        (A64, 0x8000_0000, false, "SME"),
+        (A64, 0xc080_0000, false, "SME"),
+        (A64, 0x0200_0000, true, "group 0001"),
+        (A64, 0xe7ff_ffff, true, "group 0011"),
+        (A64, 0x0400_0000, false, "SVE"),
+        (A64, 0xffff_ffff, false, "floating point, or new"),
+        (A64, 0xd503_201f, false, "nop"),
+        (A32, 0xe7f0_00f0, true, "udf #0"),
+        (A32, 0xe7ff_fff0, true, "udf #65280"),
+        (A32, 0x07f0_00f0, false, "with a condition that may fail"),
+        (A32, 0xf000_0000, true, "unconditional, not allocated"),
+        (A32, 0xffff_ffff, true, "memory that was never written"),
+        (A32, 0xf100_0000, false, "cps"),
+        (A32, 0xfe00_0000, false, "cdp2"),
+        (A32, 0x0000_0000, false, "andeq r0, r0, r0"),
+        (T32, 0xde00, true, "udf #0"),
+        (T32, 0xdeff, true, "udf #255"),
+        (T32, 0xdd00, false, "ble"),
+        (T32, 0xdf00, false, "svc #0"),
+        (T32, 0x0000, false, "movs r0, r0"),
+        (T32, 0xf7f0_a000, true, "udf.w #0"),
+        (T32, 0xf7ff_afff, true, "udf.w #65535"),
+        (T32, 0xffff_ffff, true, "memory that was never written"),
+        (T32, 0xffff_fffe, false, "coprocessor, or vector"),
+        (Isa::Rv64, 0x0000, true, "zeros"),
+        (Isa::Rv64, 0x001c, true, "c.addi4spn of 0"),
+        (Isa::Rv64, 0x0020, false, "c.addi4spn of 8"),
+        (Isa::Rv64, 0xffff_ffff, true, "ones"),
+        (Isa::Rv64, 0x0000_001f, false, "longer than 32 bits"),
+        (Isa::Rv64, 0x8002, true, "c.jr x0"),
+        (Isa::Rv64, 0x8082, false, "ret"),
+        (Isa::Rv64, 0x2001, true, "c.addiw to x0"),
+        (Isa::Rv32, 0x2001, false, "c.jal"),
+        (Isa::Rv64, 0x4002, true, "c.lwsp to x0"),
+        (Isa::Rv64, 0x6002, true, "c.ldsp to x0"),
+        (Isa::Rv32, 0x6002, false, "c.flwsp"),
+        (Isa::Rv64, 0x6081, false, "c.mop.1"),
+        (Isa::Rv64, 0xc000_1073, false, "unimp, a write to cycle"),
+    ];
+    for (isa, word, expected, text) in lines {
+        let is_narrow = word <= 0xffff && matches!(isa, T32 | Isa::Rv32 | Isa::Rv64) && word & 0x1f != 0x1f;
+        let bytes = match isa {
+            _ if is_narrow => (word as u16).to_le_bytes().to_vec(),
+            T32 => word.rotate_left(16).to_le_bytes().to_vec(),
+            _ => word.to_le_bytes().to_vec(),
+        };
+        assert_eq!(is_undefined(isa, &bytes), expected, "{isa} {word:08x} {text}");
+        assert!(!is_undefined(isa, &bytes[..1]), "{isa} {word:08x} {text}");
     }
 }

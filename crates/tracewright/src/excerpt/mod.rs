@@ -207,6 +207,7 @@ fn tally(excerpts: &[Excerpt]) -> Tally {
             }
             Element::UnknownPath { start, next, .. } => {
                 tally.unknown_paths += 1;
+                tally.endless_loops += u64::from(start == Some(next));
                 tally.first_unknown_path.get_or_insert((*offset, start, next, *space));
             }
             Element::Gap { reason: GapReason::Start, .. } => {}

@@ -1,10 +1,12 @@
 //! From what a log reports to elements.
 
 use tracewright_core::{
-    AtomicOp, Block, Context, DataAccess, DataKind, Element, Ended, Exception, Flow, Isa, Security, TraceOn,
+    AtomicOp, Block, Context, DataAccess, DataKind, Element, Ended, Exception, Flow, Isa, MemorySpace,
+    Mismatch, Security, TraceOn,
 };
-use tracewright_flow::ElementSink;
+use tracewright_flow::{BlockCheck, ElementSink};
 use tracewright_hart::{Access, HartSink, Privilege, Trap};
+use tracewright_image::Image;
 use tracewright_isa::riscv::AccessKind;
 
 /// What a log has reported so far that later elements depend on.
@@ -25,6 +27,7 @@ pub struct Seen {
     /// Cycle of the last instruction, and of the last one before this block.
     cycle: u64,
     last_cycle: u64,
+    check: BlockCheck,
 }
 
 /// Most accesses of a block that are kept. A log may have any number.
@@ -45,6 +48,7 @@ impl Seen {
             accesses: Vec::new(),
             cycle: 0,
             last_cycle: 0,
+            check: BlockCheck::default(),
         }
     }
 }
@@ -53,6 +57,8 @@ impl Seen {
 pub struct Elements<'e, S, const DETAILS: bool> {
     pub sink: &'e mut S,
     pub seen: &'e mut Seen,
+    /// Program that the log is compared with.
+    pub image: &'e Image,
     /// Offset in the file that reported offsets count from.
     pub base: u64,
     /// Offset in the file of what is reported now.
@@ -77,6 +83,15 @@ impl<S: ElementSink, const DETAILS: bool> Elements<'_, S, DETAILS> {
             self.seen.told = Some(self.seen.context);
             self.sink.element(self.offset, &Element::Context(self.seen.context, self.seen.isa));
         }
+    }
+
+    /// Emits that the program contradicts the log, which is right: a block whose code is another is not passed on.
+    #[cold]
+    fn contradicted(&mut self, mismatch: Mismatch) {
+        self.sink.element(self.offset, &Element::Mismatch(mismatch));
+        self.seen.taken = None;
+        self.seen.accesses.clear();
+        self.seen.bits.clear();
     }
 
     /// Emits the accesses of a block.
@@ -134,6 +149,9 @@ impl<S: ElementSink, const DETAILS: bool> HartSink for Elements<'_, S, DETAILS> 
     #[inline]
     fn block(&mut self, block: &Block) {
         self.begin();
+        if let Err(mismatch) = self.seen.check.block(self.image, MemorySpace::ANY, block) {
+            return self.contradicted(mismatch);
+        }
         if DETAILS {
             self.emit_accesses();
         }
@@ -171,6 +189,7 @@ impl<S: ElementSink, const DETAILS: bool> HartSink for Elements<'_, S, DETAILS> 
         self.begin();
         // What an exception keeps from running is not where a branch went.
         self.seen.taken = None;
+        self.seen.check.interrupt();
         let &Trap { pc, cause, interrupt, value, .. } = trap;
         let is_riscv = !self.seen.isa.is_arm();
         let exception = Exception {
@@ -185,6 +204,7 @@ impl<S: ElementSink, const DETAILS: bool> HartSink for Elements<'_, S, DETAILS> 
 
     fn lost(&mut self) {
         (self.seen.is_on, self.seen.taken) = (false, None);
+        self.seen.check.interrupt();
     }
 
     fn privilege(&mut self, privilege: Privilege) {

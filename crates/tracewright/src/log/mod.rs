@@ -106,9 +106,7 @@ fn of_hart(path: &Path, bytes: &Bytes) -> Result<Capture, Problem> {
         .map_err(|error| Problem::file_error(path, error.to_string()))?;
     let isa = if header.xlen == Xlen::Rv32 { Isa::Rv32 } else { Isa::Rv64 };
     let mut capture = Capture { path: path.into(), ..Capture::default() };
-    if header.instructions {
-        add_code(&mut capture, executed_by_hart(bytes.as_slice()));
-    }
+    add_code(&mut capture, executed_by_hart(bytes.as_slice()));
     add_source(&mut capture, "hart0".into(), Params { id: 0, isa, contents: Contents::Hart(header) }, None);
     Ok(capture)
 }

@@ -350,10 +350,10 @@ impl LogDecoder<'_> {
         if self.bad_from.is_some() {
             return Ok(());
         }
-        let seen = &mut self.seen;
+        let (seen, image) = (&mut self.seen, self.graph.image());
         let what = match &mut self.state {
             State::Hart(decoder) => {
-                let mut sink = Elements::<_, DETAILS> { sink, seen, base: 0, offset };
+                let mut sink = Elements::<_, DETAILS> { sink, seen, image, base: 0, offset };
                 match decoder.chunk(bytes, &mut sink) {
                     Ok(_) => return Ok(()),
                     Err(own::Error::Damaged { what, .. }) => what,
@@ -361,7 +361,7 @@ impl LogDecoder<'_> {
                 }
             }
             State::Thread { thread, definitions, chunks, taken, .. } => {
-                let mut sink = Elements::<_, DETAILS> { sink, seen, base: offset, offset };
+                let mut sink = Elements::<_, DETAILS> { sink, seen, image, base: offset, offset };
                 let number = std::mem::replace(taken, *taken + 1);
                 let place = chunks.iter().find(|chunk| chunk.offset() == offset);
                 if place.is_some_and(|chunk| chunk.check(number, bytes).is_err()) {
@@ -414,9 +414,9 @@ impl<'i> Decoder<'i> for LogDecoder<'i> {
                 if let Some(since) = chunks.last().and_then(|chunk| chunk.since_last(header)) {
                     thread.broken_off(since, definitions);
                 }
-                let seen = &mut self.seen;
+                let (seen, image) = (&mut self.seen, self.graph.image());
                 let at = self.last.unwrap_or(offset);
-                let mut sink = Elements::<_, true> { sink: &mut *sink, seen, base: at, offset: at };
+                let mut sink = Elements::<_, true> { sink: &mut *sink, seen, image, base: at, offset: at };
                 thread.finish(definitions, &mut sink);
                 thread.off().is_none()
             }

@@ -35,6 +35,7 @@ pub fn fill(funnel: &mut Funnel, tally: &Tally) {
     funnel.without_code = tally.no_code;
     funnel.mismatches = tally.mismatches;
     funnel.unknown_paths = tally.unknown_paths;
+    funnel.endless_loops = tally.endless_loops;
     funnel.stopped = tally.stopped;
 }
 

@@ -25,7 +25,7 @@ pub use writer::Writer;
 pub const MAGIC: &[u8; 8] = b"twright\n";
 
 /// Version that is written. Version 1, which has neither contexts nor losses, can also be read.
-pub const VERSION: u8 = 2;
+pub const VERSION: u8 = 3;
 
 /// Error of reading a log. What was reported before it is correct.
 #[derive(Debug)]
@@ -96,6 +96,8 @@ mod code {
     pub const CONTEXT: u8 = 0xc5;
     /// A gap (since version 2).
     pub const LOST: u8 = 0xc6;
+    /// Code that is in no program file (since version 3).
+    pub const CODE: u8 = 0xc7;
     /// Privilege from here on, in the lowest two bits.
     pub const PRIVILEGE: u8 = 0xc8;
 }

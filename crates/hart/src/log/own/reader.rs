@@ -247,6 +247,12 @@ impl Decoder {
                 code::TRAP => sink.trap(&self.trap(&mut data)?),
                 code::CONTEXT => sink.context(data.varint()?),
                 code::LOST => sink.lost(),
+                code::CODE => {
+                    let (address, len) = (data.varint()?, data.count()?);
+                    let (bytes, rest) = data.0.split_at_checked(len)?;
+                    data.0 = rest;
+                    sink.code(address, bytes);
+                }
                 _ if code & !3 == code::PRIVILEGE => {
                     sink.privilege(Privilege::from_bits(u64::from(code & 3))?);
                 }

@@ -373,6 +373,17 @@ impl<W: Write, const ACCESSES: bool, const INSTRUCTIONS: bool, const CYCLES: boo
         self.end_of_chunk();
     }
 
+    fn code(&mut self, address: u64, bytes: &[u8]) {
+        for (index, bytes) in (0..).zip(bytes.chunks(MOST)) {
+            self.write_run();
+            self.codes.push(code::CODE);
+            put_varint(&mut self.data, address.wrapping_add(index * MOST as u64));
+            put_varint(&mut self.data, bytes.len() as u64);
+            self.data.extend_from_slice(bytes);
+            self.end_of_chunk();
+        }
+    }
+
     fn privilege(&mut self, privilege: Privilege) {
         self.write_run();
         self.codes.push(code::PRIVILEGE | privilege as u8);

@@ -145,6 +145,7 @@ pub enum Told {
     Privilege(Privilege),
     Context(u64),
     Lost,
+    Code(u64, [u8; 8]),
 }
 
 impl Told {
@@ -159,6 +160,7 @@ impl Told {
             Self::Privilege(privilege) => sink.privilege(*privilege),
             Self::Context(context) => sink.context(*context),
             Self::Lost => sink.lost(),
+            Self::Code(address, bytes) => sink.code(*address, bytes),
         }
     }
 }
@@ -214,5 +216,9 @@ impl HartSink for Record {
 
     fn context(&mut self, context: u64) {
         self.0.push(Told::Context(context));
+    }
+
+    fn code(&mut self, address: u64, bytes: &[u8]) {
+        self.0.push(Told::Code(address, bytes.try_into().expect("eight bytes each")));
     }
 }

@@ -6,7 +6,7 @@ use capstone::{Capstone, Insn};
 use tracewright_core::Flow::{Direct, Indirect, Isb, Next, TransactionStart, Wait};
 use tracewright_core::Role::{Call, ExceptionReturn, Jump, Return};
 use tracewright_core::{Flow, Isa, Role};
-use tracewright_isa::{ItState, decode};
+use tracewright_isa::{ItState, decode, is_undefined};
 use tracewright_testkit::Rng;
 
 use super::arm::Arm;
@@ -210,4 +210,29 @@ fn it_blocks_are_as_disassembled() {
         }
     }
     log.complete();
+}
+
+/// Capstone knows no instruction among those that are undefined, but UDF.
+#[test]
+fn what_is_undefined_is_no_instruction() {
+    use ArchExtraMode::{MClass, V8};
+    for (isa, extra) in [(Isa::A64, &[][..]), (Isa::A32, &[V8]), (Isa::T32, &[V8]), (Isa::T32, &[MClass])] {
+        let disassembler = Disassembler::new(isa, extra);
+        let mut undefined = 0;
+        let all: Box<dyn Iterator<Item = u32>> = match isa {
+            Isa::A64 => Box::new(words::a64(100_000)),
+            Isa::A32 => Box::new(words::a32(100_000)),
+            _ => Box::new(words::t32(2).chain([u32::MAX])),
+        };
+        for word in all {
+            if !is_undefined(isa, &bytes(isa, word)) {
+                continue;
+            }
+            undefined += 1;
+            if let Some((text, _)) = disassembler.one(0x1000, word) {
+                assert!(text.starts_with("udf"), "{isa} {word:08x}: {text}");
+            }
+        }
+        assert!(undefined > 100, "{isa}: {undefined}");
+    }
 }
