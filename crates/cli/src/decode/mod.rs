@@ -650,7 +650,7 @@ impl BufferDecode<'_> {
     fn shown<T>(&self, decoded: &tracewright::Outcome<T>) -> Shown {
         Shown {
             tally: decoded.tally,
-            is_unread: !decoded.unread.is_empty(),
+            is_unread: !decoded.unread.is_empty() && self.has_unsupported(),
             sources: decoded.sources.clone(),
             outcome: self.report(decoded),
             reasons: decoded.reason_ids(),
@@ -697,6 +697,12 @@ impl BufferDecode<'_> {
         all.filter(|source| {
             !matches!(source.protocol, Protocol::Unsupported(..)) && self.trace.has_source(source)
         })
+    }
+
+    fn has_unsupported(&self) -> bool {
+        let protocols =
+            self.buffer.sources.iter().map(|&source| &self.trace.capture().sources[source].protocol);
+        protocols.into_iter().any(|protocol| matches!(protocol, Protocol::Unsupported(..)))
     }
 
     fn has_several_sources(&self) -> bool {

@@ -151,7 +151,8 @@ fn what_info_says_of_a_raw_file_can_be_used() {
 /// Types what `info` says to try, with more options, in a shell.
 fn tried(file: &str, more: &str) -> Ran {
     let info = run!("info {file}").ends(0).out;
-    assert!(info.lines().all(|line| line.chars().count() <= 80), "{info}");
+    // Lines fit, but for those with a path, which may be as long as it likes.
+    assert!(info.lines().all(|line| line.chars().count() <= 80 || line.contains('/')), "{info}");
     let (_, line) = info.split_once("\n  try      ").unwrap_or_else(|| panic!("{info}"));
     // A backslash at the end of a line joins it with the next.
     let mut typed = String::new();
