@@ -1,5 +1,6 @@
 //! Options that every verb has: which capture, and what of it.
 
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -11,7 +12,8 @@ use tracewright_engine::{Limits, Options, Tally};
 use tracewright_etrace::decode::Handler;
 use tracewright_input::debuginfod::Debuginfod;
 use tracewright_input::etrace::handler_named;
-use tracewright_input::{Capture, ImageFile, Packing, RawSource};
+use tracewright_input::file::existing;
+use tracewright_input::{Capture, ImageFile, ImageFileError, Packing, RawSource};
 use tracewright_profile::Program;
 
 use crate::images;
@@ -135,7 +137,7 @@ pub struct ProgramArgs {
     /// A program that ran, ELF or raw, and the address it was loaded at, in hexadecimal (repeat for more).
     ///
     /// Of two at one address, and before the capture's own memory images, the first counts.
-    #[arg(long = "image", value_name = "FILE[@ADDR]")]
+    #[arg(long = "image", value_name = "FILE[@ADDR]", value_parser = image)]
     pub images: Vec<ImageFile>,
 
     /// Where traps to a privilege go (mtvec, stvec), in hexadecimal, or `next`: after the instruction that trapped. For E-Trace with
@@ -261,6 +263,12 @@ pub struct OffsetArgs {
 }
 
 impl OffsetArgs {
+    /// Chooses the part of the trace file. Fails if it has nothing of the trace.
+    pub fn of(&self, trace: Trace) -> Result<Trace, Error> {
+        refuse_past_end(&trace, "--from", self.from)?;
+        Ok(trace.range(self.range()))
+    }
+
     /// The part of the trace file.
     pub fn range(&self) -> Range<u64> {
         self.from..self.to.unwrap_or(u64::MAX)
@@ -269,6 +277,26 @@ impl OffsetArgs {
     /// Returns whether the whole trace file is asked for.
     pub fn is_whole(&self) -> bool {
         self.range() == (0..u64::MAX)
+    }
+}
+
+/// Fails if the trace ends before an offset.
+pub fn refuse_past_end(trace: &Trace, option: &str, offset: u64) -> Result<(), Error> {
+    match trace.end()?.filter(|(_, end)| offset > 0 && offset >= *end) {
+        Some((buffer, end)) => Err(Error::Message(format!(
+            "{option} {offset:#x} is past the end of the trace: {} ends at {end:#x}",
+            buffer.name
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// A program of `--image`: a file that does not exist is refused before any work is done.
+pub fn image(text: &str) -> Result<ImageFile, String> {
+    let file: ImageFile = text.parse().map_err(|error: ImageFileError| error.to_string())?;
+    match existing(&file.path).metadata() {
+        Err(error) if error.kind() == ErrorKind::NotFound => Err("no such file".into()),
+        _ => Ok(file),
     }
 }
 

@@ -6,7 +6,9 @@
 
 use std::borrow::Cow;
 use std::fmt::Write;
+use std::io;
 
+use serde_json::Value;
 use tracewright_core::text::Printable;
 
 /// A table with so many columns.
@@ -20,6 +22,10 @@ impl<const N: usize> Csv<N> {
     }
 
     pub fn row(&mut self, cells: [Cell<'_>; N]) {
+        self.cells(cells);
+    }
+
+    fn cells<'t>(&mut self, cells: impl IntoIterator<Item = Cell<'t>>) {
         for (number, cell) in cells.into_iter().enumerate() {
             if number > 0 {
                 self.0.push(',');
@@ -54,6 +60,68 @@ impl<const N: usize> Csv<N> {
 
     pub fn finish(self) -> String {
         self.0
+    }
+}
+
+/// Fields of objects that are columns of a table. All others of an object are in the last column, as `name=value`, if that is `more`.
+pub type Columns = &'static [&'static str];
+
+/// Writes JSON objects, a line each: as they are, or as rows of a table.
+pub struct Objects<W> {
+    out: W,
+    columns: Option<Columns>,
+    /// The start of a line that is not yet complete.
+    line: Vec<u8>,
+}
+
+impl<W: io::Write> Objects<W> {
+    pub fn new(out: W, columns: Option<Columns>) -> Self {
+        Self { out, columns, line: Vec::new() }
+    }
+}
+
+/// Returns the names of columns, as the first line of a table.
+pub fn names(columns: Columns) -> String {
+    columns.join(",") + "\n"
+}
+
+/// Returns an object as a row of a table.
+fn row(columns: Columns, object: &Value) -> String {
+    let is_more = |name: &String| !columns.contains(&name.as_str());
+    let words = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let more = object.as_object().into_iter().flatten().filter(|(name, _)| is_more(name));
+    let more: Vec<_> = more.map(|(name, value)| format!("{name}={}", words(value))).collect();
+    let cell = |name: &&'static str| match object.get(*name) {
+        None if *name == "more" && !more.is_empty() => more.join("; ").into(),
+        None | Some(Value::Null) => Cell::Nothing,
+        Some(Value::Bool(is_so)) => (*is_so).into(),
+        Some(Value::Number(number)) => number.as_u64().map_or(Cell::Nothing, Cell::Number),
+        Some(value) => words(value).into(),
+    };
+    let mut csv = Csv::<0>(String::new());
+    csv.cells(columns.iter().map(cell));
+    csv.finish()
+}
+
+impl<W: io::Write> io::Write for Objects<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Some(columns) = self.columns else { return self.out.write(bytes) };
+        for part in bytes.split_inclusive(|&byte| byte == b'\n') {
+            self.line.extend_from_slice(part);
+            if part.ends_with(b"\n") {
+                // What is no object are the names of the columns.
+                match serde_json::from_slice(&self.line) {
+                    Ok(object) => self.out.write_all(row(columns, &object).as_bytes())?,
+                    Err(_) => self.out.write_all(&self.line)?,
+                }
+                self.line.clear();
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
     }
 }
 
@@ -115,7 +183,21 @@ impl<'t, T: Into<Cell<'t>>> From<Option<T>> for Cell<'t> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
     use super::*;
+
+    #[test]
+    fn objects_are_rows() {
+        let mut bytes = Vec::new();
+        let mut objects = Objects::new(&mut bytes, Some(&["kind", "offset", "more"]));
+        for piece in
+            ["kind,offset,more\n{\"kind\":\"a,b\",\"off", "set\":7,\"x\":[1],\"y\":\"z\"}\n{\"kind\":null}\n"]
+        {
+            objects.write_all(piece.as_bytes()).unwrap();
+        }
+        assert_eq!(String::from_utf8(bytes).unwrap(), "kind,offset,more\n\"a,b\",7,x=[1]; y=z\n,,\n");
+    }
 
     #[test]
     fn what_would_be_taken_for_something_else_is_quoted() {

@@ -11,6 +11,7 @@ use tracewright_capture::{CaptureOptions, Protocols, Remark};
 use tracewright_core::Isa;
 use tracewright_input::{ImageFile, map_file};
 
+use crate::args::image;
 use crate::capture::{DeltaArgs, protocols, remarked};
 use crate::control::ControlArgs;
 use crate::json::line;
@@ -52,7 +53,7 @@ pub struct Opts {
     output: Option<PathBuf>,
 
     /// A program that ran, ELF or raw, and the address it was loaded at, in hexadecimal (repeat for more).
-    #[arg(long = "image", value_name = "FILE[@ADDR]")]
+    #[arg(long = "image", value_name = "FILE[@ADDR]", value_parser = image)]
     images: Vec<ImageFile>,
 
     /// The protocol of the trace. If not given, it is E-Trace for RISC-V, and ETMv4 for Arm.

@@ -121,6 +121,7 @@ pub fn object(funnel: &Funnel) -> Value {
         "unknown_paths": funnel.unknown_paths,
         "stopped": funnel.stopped,
         "lower_bound": funnel.is_lower_bound(),
+        "incomplete": funnel.reason_ids(),
     })
 }
 

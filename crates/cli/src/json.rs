@@ -1,5 +1,7 @@
 //! What all JSON output has in common. The schema is in the book: `reference/json.md`.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 /// The version of the schema.
@@ -8,6 +10,14 @@ const VERSION: u32 = 2;
 /// Returns the line that a listing of a verb begins with, where each line is an object.
 pub fn first_line(verb: &str) -> String {
     line(verb, json!({ "kind": "tracewright" }))
+}
+
+/// Returns the line that a listing ends with where something is missing from it: nothing if nothing is.
+pub fn last_line(verb: &str, reasons: &BTreeSet<&'static str>) -> String {
+    match reasons.is_empty() {
+        true => String::new(),
+        false => line(verb, json!({ "kind": "tracewright", "incomplete": reasons })),
+    }
 }
 
 /// Returns the object that a verb writes as a line, with the name of the verb and the version of the schema.

@@ -303,7 +303,11 @@ impl<'a> Request<'a> {
             problems.push(Problem::Nothing);
         }
         tally.count_bytes(bytes, wanted, &lanes, &decoded, &unread);
-        let unread = (0..).zip(incoming.unread).filter(|(_, bytes)| *bytes > 0).collect();
+        if let Some(router) = &incoming.router {
+            router.strangers().iter().for_each(|(id, bytes)| tally.strangers.add(id, bytes));
+        }
+        let mut unread: Vec<_> = (0..).zip(incoming.unread).filter(|(_, bytes)| *bytes > 0).collect();
+        unread.extend(tally.strangers.iter().filter(|(id, _)| wants(*id)));
         Ok(Decoded { output: pipeline.output, tally, sources, problems, unread, is_stopped: flow.is_break() })
     }
 }

@@ -163,6 +163,7 @@ impl<'o, 'v, C: Consumer> Delivery<'o, 'v, C> {
                 self.tally.malformed_before_sync += u64::from(self.tally.syncs == 0);
                 self.tally.first_malformed.get_or_insert((offset, why));
             }
+            Item::Stranger(id, len) => self.tally.strangers.add(id, len as u64),
             Item::Synchronised(offset, outside) => {
                 let offset = self.setting.place(offset).offset;
                 let tally = &mut self.tally;

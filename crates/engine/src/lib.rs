@@ -60,4 +60,4 @@ pub use source::Source;
 pub use stream::Feed;
 pub use survey::{Fit, FoundSource, Looks, Survey, survey};
 pub use syntax::{Kind, MOST_KINDS, PacketSink, Role, Syntax};
-pub use tally::{Reason, Tally};
+pub use tally::{Reason, Strangers, Tally};

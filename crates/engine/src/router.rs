@@ -5,6 +5,7 @@ use std::any::Any;
 use crate::incoming::Coming;
 use crate::protocol::Options;
 use crate::syntax::{PacketSink, Role, Syntax};
+use crate::tally::Strangers;
 
 /// Packets of a window: a `Vec` of a protocol's [`Routed`].
 pub type Packets = Box<dyn Any + Send + Sync>;
@@ -28,6 +29,8 @@ pub trait Router: Send {
     fn route(&mut self, bytes: Option<&[u8]>, lanes: &mut [Coming]);
     /// Returns an empty list of packets.
     fn none(&self) -> Packets;
+    /// Returns what was passed to no lane.
+    fn strangers(&self) -> Strangers;
 }
 
 /// Returns a router for lanes with these numbers.
@@ -44,7 +47,8 @@ pub fn router<'a, T: Syntax>(
         }
         lanes[id] = Some(lane);
     }
-    Box::new(Of::<T> { params, options, parser: T::first(params, options, 0), lanes })
+    let strangers = Strangers::default();
+    Box::new(Of::<T> { params, options, parser: T::first(params, options, 0), lanes, strangers })
 }
 
 /// A router of a known protocol.
@@ -54,6 +58,7 @@ struct Of<'a, T: Syntax> {
     parser: T::Parser,
     /// Lane of each source, by its number.
     lanes: Vec<Option<u16>>,
+    strangers: Strangers,
 }
 
 impl<T: Syntax> Router for Of<'_, T> {
@@ -66,7 +71,15 @@ impl<T: Syntax> Router for Of<'_, T> {
             lanes.iter_mut().filter_map(|lane| lane.routed.as_mut()?.downcast_mut::<Vec<Routed<T>>>());
         let mut packets: Vec<_> = packets.collect();
         packets.iter_mut().for_each(|packets| packets.clear());
-        T::parse(&mut self.parser, bytes, &mut Routing { lanes: &self.lanes, packets });
+        T::parse(
+            &mut self.parser,
+            bytes,
+            &mut Routing { lanes: &self.lanes, packets, strangers: &mut self.strangers },
+        );
+    }
+
+    fn strangers(&self) -> Strangers {
+        self.strangers
     }
 
     fn none(&self) -> Packets {
@@ -77,6 +90,7 @@ impl<T: Syntax> Router for Of<'_, T> {
 struct Routing<'r, T: Syntax> {
     lanes: &'r [Option<u16>],
     packets: Vec<&'r mut Vec<Routed<T>>>,
+    strangers: &'r mut Strangers,
 }
 
 impl<T: Syntax> PacketSink<T> for Routing<'_, T> {
@@ -89,8 +103,9 @@ impl<T: Syntax> PacketSink<T> for Routing<'_, T> {
         match T::source(packet) {
             Some(id) => {
                 let lane = self.lanes.get(usize::from(id)).copied().flatten();
-                if let Some(packets) = lane.and_then(|lane| self.packets.get_mut(usize::from(lane))) {
-                    packets.push(routed());
+                match lane.and_then(|lane| self.packets.get_mut(usize::from(lane))) {
+                    Some(packets) => packets.push(routed()),
+                    None => self.strangers.add(id, len as u64),
                 }
             }
             None => self.packets.iter_mut().for_each(|packets| packets.push(routed())),

@@ -35,6 +35,8 @@ pub enum Item {
     Malformed(u64, Reason),
     /// A synchronisation packet, and its address if no image has it.
     Synchronised(u64, Option<u64>),
+    /// A packet of another source: its number, and the packet's bytes.
+    Stranger(u16, usize),
 }
 
 /// Items on their way to a consumer.
@@ -106,6 +108,11 @@ impl<'b> Batch<'b> {
     /// Reports bytes that are not a packet.
     pub(crate) fn malformed(&mut self, position: u64, why: Reason) {
         self.push(Item::Malformed(position, why));
+    }
+
+    /// Reports a packet of another source.
+    pub(crate) fn stranger(&mut self, id: u16, len: usize) {
+        self.push(Item::Stranger(id, len));
     }
 
     /// Reports a synchronisation packet with an address.

@@ -547,6 +547,12 @@ impl<'f, 'i, T: Protocol, M: Mode> Feed<'f, 'i, T, M> {
         self.sink.with(|batch| batch.synchronised(offset, address, is_known));
     }
 
+    /// Notes a packet of another source.
+    #[cold]
+    pub fn stranger(&mut self, id: u16, len: usize) {
+        self.sink.with(|batch| batch.stranger(id, len));
+    }
+
     /// Notes that the stream ends in the packet that begins at `offset`, of which `len` bytes are there.
     pub fn cut(&mut self, offset: u64, len: usize) {
         self.cut = Some((offset, len));

@@ -5,16 +5,15 @@
 
 use std::cmp::Reverse;
 use std::io::{self, Read};
-use std::path::Path;
 
 use tracewright_core::TraceId;
+use tracewright_etrace::Params;
+use tracewright_etrace::packet::Packet;
+use tracewright_etrace::stream::{Config, Content, EtraceSink, Message, Parser};
 use tracewright_frames::{Deframer, DstreamBlocks, FrameSink, Lost, LostReason, Run};
-use tracewright_input::{Capture, Packing, RawSource};
+use tracewright_input::{Packing, RawSource};
 
 use crate::incoming::format;
-use crate::packets::PacketRequest;
-use crate::protocol::Options;
-use crate::syntax::Role;
 
 /// What a raw trace file may be.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +29,8 @@ pub struct Survey {
 pub struct Fit {
     /// How the file is packed.
     pub packing: Packing,
+    /// Bytes before the first frame: frames need not begin where the file does.
+    pub skip: u64,
     /// Sources that were found, by trace ID.
     pub sources: Vec<FoundSource>,
     /// Bytes that belong to no source: lost, or before the first synchronisation of frames.
@@ -130,14 +131,29 @@ const CHUNK: usize = 1 << 20;
 const SEARCHED: u64 = 4 << 20;
 /// Bytes in which messages of E-Trace are looked for.
 const START: usize = 1 << 18;
-/// Sources of E-Trace that are tried. Messages of several harts cannot be told without knowing more of them.
-const ETRACE: [&str; 5] = [
-    "isa=rv64,encapsulation=standard,source_bits=0,timestamp_bytes=0,type_bits=0",
-    "isa=rv64,encapsulation=smi",
-    "isa=rv64,encapsulation=pulp",
-    "isa=rv32,encapsulation=smi",
-    "isa=rv32,encapsulation=pulp",
+/// Encapsulations of E-Trace that are tried. Messages of several harts cannot be told without knowing more of them.
+const ENCAPSULATIONS: [&str; 4] = [
+    "standard,source_bits=0,timestamp_bytes=0,type_bits=0",
+    "standard,source_bits=0,timestamp_bytes=0,type_bits=1",
+    "smi",
+    "pulp",
 ];
+/// Encoders that are tried in each encapsulation: one with nothing optional, that of `record`, and those of the reference flow and of its C
+/// codec.
+const ENCODERS: [&str; 9] = [
+    "",
+    ",nocontext=false,ecause_width=6,bpred_size=7,cache_size=7,call_counter_size=4,return_stack_size=5,sijump_p=true,iret_ext=true,\
+     support=standard",
+    ",nocontext=false",
+    ",nocontext=false,call_counter_size=7",
+    ",nocontext=false,iaddress_lsb=0,call_counter_size=9",
+    ",nocontext=false,notime=false,time_width=1,return_stack_size=7,sijump_p=true",
+    ",nocontext=false,call_counter_size=7,f0s_width=0,bpred_size=7",
+    ",nocontext=false,call_counter_size=7,f0s_width=0,cache_size=7",
+    ",nocontext=false,call_counter_size=7,f0s_width=1,bpred_size=7,cache_size=7",
+];
+/// Bytes of a frame: frames may begin at so many places.
+const FRAME: u64 = 16;
 
 /// Reads a raw trace file and finds out what it may be.
 ///
@@ -145,6 +161,7 @@ const ETRACE: [&str; 5] = [
 /// Fails if the file cannot be read.
 pub fn survey(mut input: impl Read) -> io::Result<Survey> {
     let mut views: Vec<_> = Packing::ALL.into_iter().map(View::new).collect();
+    let mut shifted: Vec<_> = (1..FRAME).map(View::shifted).collect();
     let (mut chunk, mut start, mut bytes) = (vec![0; CHUNK], Vec::new(), 0);
     loop {
         let len = match input.read(&mut chunk) {
@@ -155,8 +172,14 @@ pub fn survey(mut input: impl Read) -> io::Result<Survey> {
         };
         bytes += len as u64;
         start.extend_from_slice(&chunk[..len.min(START - start.len())]);
-        views.iter_mut().for_each(|view| view.feed(&chunk[..len]));
+        views.iter_mut().chain(&mut shifted).for_each(|view| view.feed(&chunk[..len]));
+        // Few of a large file's bytes tell where its frames begin.
+        if start.len() == START && shifted.len() > 1 {
+            shifted.sort_by_key(|view| Reverse(view.strength()));
+            shifted.truncate(1);
+        }
     }
+    views.extend(shifted);
     let (mut fits, others): (Vec<_>, Vec<_>) =
         views.into_iter().map(View::finish).partition(|fit| fit.is_likely(bytes));
     // A pattern inside a frame looks the same without frames, so frames count more where both have as many.
@@ -164,54 +187,129 @@ pub fn survey(mut input: impl Read) -> io::Result<Survey> {
     let most = fits.first().map_or(0, Fit::strength);
     fits.retain(|fit| 10 * fit.strength() >= 9 * most);
     // Frames without half syncs are the same with and without looking for them.
-    fits.dedup_by_key(|fit| (fit.packing.is_framed(), fit.strength(), fit.lost));
-    if fits
-        .iter()
-        .all(|fit| fit.sources.iter().all(|source| matches!(source.looks, Looks::Older | Looks::Unknown)))
+    fits.dedup_by_key(|fit| (fit.packing.is_framed(), fit.skip, fit.strength(), fit.lost));
+    let may_be_etrace =
+        |source: &FoundSource| matches!(source.looks, Looks::Older | Looks::Unknown | Looks::Etrace(_));
+    if fits.iter().all(|fit| fit.sources.iter().all(may_be_etrace))
+        && let Some(etrace) = etrace(&start, bytes)
     {
-        fits.splice(0..0, etrace(&start, bytes));
+        fits.retain(|fit| !fit.sources.iter().any(|source| matches!(source.looks, Looks::Etrace(_))));
+        fits.insert(0, etrace);
     }
     if fits.is_empty() {
-        fits.extend(others.into_iter().filter(|fit| fit.is_framed(bytes)).take(1));
+        let is_framed = |fit: &Fit| fit.skip == 0 && fit.is_framed(bytes);
+        fits.extend(others.into_iter().filter(is_framed).take(1));
     }
     Ok(Survey { bytes, fits })
 }
 
-/// Returns the first description of an E-Trace source with which messages at the start of a file make sense.
+/// Returns the description of an E-Trace source with which messages at the start of a file make most sense, if they do with any.
 fn etrace(start: &[u8], bytes: u64) -> Option<Fit> {
-    ETRACE.iter().find_map(|description| {
-        let description = format!("etrace,{description}");
-        let source: RawSource = description.parse().ok()?;
-        let capture = Capture::raw(Path::new("-"), Packing::Source, &[source]).ok()?;
-        let options = Options::default();
-        let request = PacketRequest {
-            capture: &capture,
-            buffer: capture.buffers.first()?,
-            bytes: Some(start),
-            wants: &|_| true,
-            options: &options,
-            range: crate::limits::Range::ALL,
-            progress: &|_| {},
-        };
-        let counted = request.count().ok()?;
-        let counts = counted.sources.iter().map(|(_, counts)| counts).chain(&counted.no_source);
-        let kinds: Vec<_> = counts.flat_map(super::counts::Counts::kinds).collect();
-        let packets =
-            |role: Role| kinds.iter().filter(|(kind, ..)| kind.role == role).map(|kind| kind.1).sum::<u64>();
-        let all: u64 = kinds.iter().map(|kind| kind.1).sum();
-        // Encoders with other parameters write some payloads that make no sense with these.
-        let is_sound = packets(Role::Malformed) <= all / 20 && packets(Role::Skipped) == 0;
-        let syncs = packets(Role::Sync);
-        (is_sound && syncs > 0).then(|| {
-            let found = FoundSource { id: None, bytes, looks: Looks::Etrace(description), syncs };
-            Fit { packing: Packing::Source, sources: vec![found], lost: 0 }
-        })
-    })
+    let mut best: Option<(u64, u64, String)> = None;
+    for (encapsulation, encoder) in ENCAPSULATIONS.iter().flat_map(|of| ENCODERS.map(|encoder| (of, encoder)))
+    {
+        for isa in ["rv64", "rv32"] {
+            let description = format!("etrace,isa={isa},encapsulation={encapsulation}{encoder}");
+            let Ok(RawSource::Etrace(source)) = description.parse() else { continue };
+            let messages = Messages::of(source.config, start);
+            if messages.make_sense() && best.as_ref().is_none_or(|best| messages.doubts() < best.0) {
+                best = Some((messages.doubts(), messages.syncs, description));
+            }
+        }
+    }
+    let (_, syncs, description) = best?;
+    let found = FoundSource { id: None, bytes, looks: Looks::Etrace(description), syncs };
+    Some(Fit { packing: Packing::Source, skip: 0, sources: vec![found], lost: 0 })
+}
+
+/// Messages of E-Trace, read as a description says, and what speaks against it.
+#[derive(Debug, Default)]
+struct Messages {
+    /// The encoder, as described.
+    params: Params,
+    all: u64,
+    malformed: u64,
+    skipped: u64,
+    syncs: u64,
+    /// Addresses in synchronisation packets that no processor has, and causes of traps that no processor tells.
+    odd: u64,
+    /// Other addresses that no processor has; options that the encoder reports and cannot have; flow indicators, which few encoders set: in
+    /// another encapsulation these bits are a type.
+    unusual: u64,
+}
+
+/// Bits of an address that programs use, without the sign.
+const ADDRESS_BITS: u32 = 47;
+/// Causes of traps from here on are for custom use, or reserved.
+const CAUSES: u64 = 24;
+/// Machine mode.
+const MACHINE: u8 = 3;
+
+impl Messages {
+    fn of(config: Config, start: &[u8]) -> Self {
+        let mut messages = Self { params: config.params.clone(), ..Self::default() };
+        // The end of `start` may cut a message.
+        Parser::new(config).feed(start, &mut messages);
+        messages
+    }
+
+    /// Returns whether the description may be right. Encoders with other parameters write some payloads that make no sense with these.
+    fn make_sense(&self) -> bool {
+        self.syncs > 0 && self.skipped == 0 && self.malformed <= self.all / 20 && self.odd <= self.syncs / 2
+    }
+
+    /// Returns how much speaks against it.
+    fn doubts(&self) -> u64 {
+        self.malformed + self.odd + self.unusual
+    }
+
+    fn sync(&mut self, address: u64, privilege: u8, is_odd: bool) {
+        self.syncs += 1;
+        // Kernels have the highest addresses of 64 bits; in machine mode they are addresses of 32 bits.
+        self.unusual += u64::from(privilege == MACHINE && address >> 31 == u64::MAX >> 31);
+        let sign = (address as i64) >> ADDRESS_BITS;
+        // The low half is 0 where an unknown context is, which mostly is 0.
+        let is_odd = is_odd || address as u32 == 0 || address & 1 == 1 || (sign != 0 && sign != -1);
+        self.odd += u64::from(is_odd);
+    }
+}
+
+impl EtraceSink for Messages {
+    fn message(&mut self, _: u64, _: &[u8], message: &Message) {
+        self.all += 1;
+        self.unusual += u64::from(message.flow != 0);
+        match message.content {
+            Content::Malformed(_) | Content::Other { .. } => self.malformed += 1,
+            Content::Instruction(Packet::Address(address) | Packet::Branches(_, Some(address))) => {
+                self.unusual += address.value & 1;
+            }
+            Content::NotSync { .. } => self.skipped += 1,
+            Content::Instruction(Packet::Support(support)) => {
+                let (options, params) = (support.ioptions, &self.params);
+                let is_beyond = options.branch_prediction && params.bpred_size == 0
+                    || options.jump_target_cache && params.cache_size == 0
+                    || options.implicit_return && params.returns_bits() == 0;
+                self.unusual += u64::from(is_beyond);
+            }
+            Content::Instruction(Packet::Start(start)) => {
+                self.sync(start.address, start.context.privilege, false)
+            }
+            Content::Instruction(Packet::Trap(trap)) => {
+                if let Some(address) = trap.address {
+                    self.sync(address, trap.context.privilege, trap.ecause >= CAUSES);
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
 /// A file in one packing.
 struct View {
     packing: Packing,
+    skip: u64,
+    /// Bytes still to be passed over.
+    before: u64,
     deframer: Option<Deframer>,
     blocks: DstreamBlocks,
     streams: Streams,
@@ -226,10 +324,24 @@ struct Streams {
 impl View {
     fn new(packing: Packing) -> Self {
         let streams = Streams { by_id: vec![Patterns::default(); 0x80], lost: 0 };
-        Self { packing, deframer: format(packing).map(Deframer::new), blocks: DstreamBlocks::new(), streams }
+        let deframer = format(packing).map(Deframer::new);
+        Self { packing, skip: 0, before: 0, deframer, blocks: DstreamBlocks::new(), streams }
+    }
+
+    /// Creates a view of frames that begin after `skip` bytes.
+    fn shifted(skip: u64) -> Self {
+        Self { skip, before: skip, ..Self::new(Packing::CoreSight) }
+    }
+
+    /// Returns how many patterns it has so far.
+    fn strength(&self) -> u64 {
+        self.streams.by_id.iter().map(|patterns| patterns.looks().1).sum()
     }
 
     fn feed(&mut self, bytes: &[u8]) {
+        let before = bytes.len().min(usize::try_from(self.before).unwrap_or(usize::MAX));
+        self.before -= before as u64;
+        let bytes = &bytes[before..];
         match &mut self.deframer {
             None => self.streams.by_id[0].feed(bytes),
             Some(deframer) if self.packing == Packing::DstreamCoreSight => {
@@ -254,7 +366,7 @@ impl View {
             let id = is_framed.then(|| TraceId::from_low_bits(id));
             FoundSource { id, bytes: patterns.bytes, looks, syncs }
         });
-        Fit { packing: self.packing, sources: sources.collect(), lost: self.streams.lost }
+        Fit { packing: self.packing, skip: self.skip, sources: sources.collect(), lost: self.streams.lost }
     }
 }
 
@@ -372,7 +484,7 @@ impl Patterns {
         if etm > 0 && etm >= short && etm >= stm {
             (Looks::Etm { counts_cycles }, etm)
         } else if aligned > 0 && aligned >= short {
-            (Looks::Etrace(format!("etrace,{}", ETRACE[0])), aligned)
+            (Looks::Etrace(format!("etrace,isa=rv64,encapsulation={}", ENCAPSULATIONS[0])), aligned)
         } else if stm > 0 && stm >= short {
             (Looks::Stm, stm)
         } else if short > 0 {
@@ -417,7 +529,8 @@ mod tests {
         let etm =
             |id, counts_cycles| FoundSource { id, bytes: 1, looks: Looks::Etm { counts_cycles }, syncs: 1 };
         let stm = FoundSource { looks: Looks::Stm, ..etm(Some(TraceId::from_low_bits(0x20)), false) };
-        let fit = |packing, sources: &[FoundSource]| Fit { packing, sources: sources.to_vec(), lost: 0 };
+        let fit =
+            |packing, sources: &[FoundSource]| Fit { packing, skip: 0, sources: sources.to_vec(), lost: 0 };
         let ten = etm(Some(TraceId::from_low_bits(0x10)), true);
         assert_eq!(
             fit(Packing::CoreSight, &[ten, stm.clone()]).options().as_deref(),

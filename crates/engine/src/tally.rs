@@ -71,6 +71,27 @@ pub struct Tally {
     pub first_sync_outside: Option<(u64, u64)>,
     /// Unfinished packet at the end of a source: offset and number of its bytes.
     pub cut: Option<(u64, usize)>,
+    /// Packets of other sources in the same stream.
+    pub strangers: Strangers,
+}
+
+/// Bytes of packets in a stream that are of none of the sources that are decoded, by the source's number: of the first few numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Strangers([Option<(u16, u64)>; 4]);
+
+impl Strangers {
+    /// Adds bytes of a source. If there are too many sources, those of the last ones are not counted.
+    pub(crate) fn add(&mut self, id: u16, bytes: u64) {
+        let is_place = |place: &&mut Option<(u16, u64)>| place.is_none_or(|(of, _)| of == id);
+        if let Some(place) = self.0.iter_mut().find(is_place) {
+            place.get_or_insert((id, 0)).1 += bytes;
+        }
+    }
+
+    /// Iterates over the numbers of sources, and their bytes.
+    pub fn iter(&self) -> impl Iterator<Item = (u16, u64)> {
+        self.0.into_iter().flatten()
+    }
 }
 
 impl AddAssign<&Self> for Tally {
@@ -104,6 +125,7 @@ impl AddAssign<&Self> for Tally {
         self.first_sync = earlier(self.first_sync, other.first_sync, |first| *first);
         self.first_sync_outside = earlier(self.first_sync_outside, other.first_sync_outside, |first| first.0);
         self.cut = earlier(self.cut, other.cut, |cut| cut.0);
+        other.strangers.iter().for_each(|(id, bytes)| self.strangers.add(id, bytes));
     }
 }
 

@@ -68,6 +68,15 @@ impl Problem {
         Self { severity: Severity::Warning, ..Self::file_error(file, message) }
     }
 
+    /// Returns a stable name of the kind of problem. The wording of its text may change.
+    pub fn id(&self) -> &'static str {
+        match self.subject {
+            Subject::Trace => "capture",
+            Subject::Memory => "program",
+            Subject::MissingCode => "missing-program",
+        }
+    }
+
     /// Returns whether a part was skipped because of it.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error

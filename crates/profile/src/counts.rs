@@ -304,6 +304,23 @@ impl Funnel {
         !lost && !is_cut && self.faults == 0
     }
 
+    /// Returns why something is missing, as stable names: those of `tracewright::Outcome`, or `other` if nothing else is known.
+    pub fn reason_ids(&self) -> Vec<&'static str> {
+        let reasons = [
+            ("lost-trace", self.gaps),
+            ("mismatch", self.mismatches),
+            ("no-code", self.without_code),
+            ("stopped", self.stopped),
+            ("unknown-path", self.unknown_paths),
+            ("unread-source", self.bytes_unread),
+        ];
+        let mut ids: Vec<_> = reasons.iter().filter(|(_, count)| *count > 0).map(|(id, _)| *id).collect();
+        if ids.is_empty() && !self.is_complete() {
+            ids.push("other");
+        }
+        ids
+    }
+
     /// Returns whether counts are lower bounds although no trace is missing.
     pub const fn is_lower_bound(&self) -> bool {
         self.unknown_paths > 0 || self.stopped > 0

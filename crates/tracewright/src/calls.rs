@@ -1,6 +1,6 @@
 //! Functions entered and left, one after another, and the call stack where the trace ends.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -309,5 +309,38 @@ impl Trace {
         let calls =
             unfiltered.decode_buffer(engine, buffer, &lister, true, |events, range| take(&events[range]))?;
         Ok(calls.map(|_| ()))
+    }
+
+    /// Returns the last `count` calls of each source of a buffer, in order, and the call stacks where the trace ends. Memory is that of the
+    /// result.
+    ///
+    /// # Errors
+    /// Fails if the buffer cannot be read.
+    pub fn last_calls_of(
+        &self,
+        engine: &Engine,
+        buffer: &Buffer,
+        count: usize,
+    ) -> Result<Outcome<Vec<CallEvent>>, Error> {
+        let (mut last, mut number) = (BTreeMap::<u16, VecDeque<_>>::new(), 0_u64);
+        let mut stacks = Vec::new();
+        let calls = self.calls_of(engine, buffer, |events| {
+            for event in events {
+                number += 1;
+                if let CallKind::Backtrace(_) = event.kind {
+                    stacks.push((number, event.clone()));
+                    continue;
+                }
+                let of_source = last.entry(event.id).or_default();
+                if of_source.len() == count {
+                    of_source.pop_front();
+                }
+                of_source.push_back((number, event.clone()));
+            }
+            ControlFlow::Continue(())
+        })?;
+        let mut all: Vec<_> = last.into_values().flatten().chain(stacks).collect();
+        all.sort_by_key(|(number, _)| *number);
+        Ok(calls.map(|()| all.into_iter().map(|(_, event)| event).collect()))
     }
 }

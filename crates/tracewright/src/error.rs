@@ -48,7 +48,13 @@ impl fmt::Display for Error {
         match self {
             Self::Missing(path) => write!(f, "{}: no such file or folder", path.display()),
             Self::Unreadable(path, error) => write!(f, "{}: cannot read: {error}", path.display()),
-            Self::NotACapture(path, kind) => write!(f, "{} {kind}", path.display()),
+            Self::NotACapture(path, kind) => {
+                let hint = match kind {
+                    FileKind::Unknown => "; tracewright info FILE tells what fits",
+                    _ => "",
+                };
+                write!(f, "{} {kind}{hint}", path.display())
+            }
             Self::DescribesItself(path, what) => write!(
                 f,
                 "{}: {what} describes itself: --packing and --source are for raw trace files",

@@ -136,7 +136,7 @@ impl fmt::Display for FileKind {
             Self::Text => f.write_str("is text, not trace"),
             Self::Unknown => f.write_str(
                 "does not describe itself: if it is raw trace, say how it is packed with --packing, and its sources with \
-                 --source (E-Trace: --source alone); tracewright info FILE tells what fits",
+                 --source (E-Trace: --source alone)",
             ),
         }
     }

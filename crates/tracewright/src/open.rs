@@ -110,7 +110,9 @@ impl OpenOptions {
             return Ok(perf::open(path, &self.symbol_folders)?);
         }
         if !self.symbol_folders.is_empty() {
-            return failed("no recording of perf: --symfs says where programs of one are");
+            return failed(
+                "no recording of perf: --symfs says where programs of one are; name the programs of this capture with --image FILE[@ADDR]",
+            );
         }
         if path.is_dir() {
             self.refuse_description(path, "a capture folder")?;

@@ -1,5 +1,7 @@
 //! A result, and what is missing from it.
 
+use std::collections::BTreeSet;
+
 use tracewright_engine::{Decoded, PacketsRead, Problem, SourceTally, Tally};
 use tracewright_input::{self as input, Buffer, Capture};
 
@@ -96,11 +98,22 @@ impl<T> Outcome<T> {
     /// Describes what is missing from the result, a line each: damage of the capture and its programs, errors of buffers, limits that
     /// were reached, sources that cannot be read, lost trace (overflows, too), missing code, mismatches and unknown paths but endless loops.
     pub fn missing(&self) -> Vec<String> {
+        self.reasons().into_iter().map(|(_, text)| text).collect()
+    }
+
+    /// Returns why the result is not complete, as stable names, each once.
+    pub fn reason_ids(&self) -> BTreeSet<&'static str> {
+        self.reasons().into_iter().map(|(id, _)| id).collect()
+    }
+
+    /// Returns what is missing from the result: a stable name, and a description.
+    fn reasons(&self) -> Vec<(&'static str, String)> {
         let mut missing = Vec::new();
-        missing.extend(self.problems.iter().filter(|problem| problem.is_error()).map(ToString::to_string));
+        let errors = self.problems.iter().filter(|problem| problem.is_error());
+        missing.extend(errors.map(|problem| (problem.id(), problem.to_string())));
         let errors = self.diagnostics.iter().filter(|diagnostic| diagnostic.problem.is_error());
-        missing.extend(errors.map(ToString::to_string));
-        missing.extend(self.unread.iter().cloned());
+        missing.extend(errors.map(|diagnostic| (diagnostic.problem.id(), diagnostic.to_string())));
+        missing.extend(self.unread.iter().map(|line| ("unread-source", line.clone())));
         let Tally { gaps, malformed, data_lost, no_code, mismatches, .. } = self.tally;
         // How often an endless loop turned is in no trace: nothing is missing from this one.
         let unknown_paths = self.tally.unknown_paths.saturating_sub(self.tally.endless_loops);
@@ -109,17 +122,17 @@ impl<T> Outcome<T> {
         let malformed = malformed - if is_synchronised { self.tally.malformed_before_sync } else { 0 };
         let code = self.tally.first_no_code.map_or(0, |(_, address, _)| address);
         let counts = [
-            (gaps, "trace was lost".to_owned()),
-            (malformed, "bytes are no packet".to_owned()),
-            (data_lost, "accesses to memory are missing".to_owned()),
-            (no_code, format!("no image has the code that ran, first at {code:#x}")),
-            (mismatches, "the code cannot be what ran".to_owned()),
-            (unknown_paths, "a path ran that the trace does not tell".to_owned()),
+            ("lost-trace", gaps, "trace was lost".to_owned()),
+            ("malformed", malformed, "bytes are no packet".to_owned()),
+            ("data-lost", data_lost, "accesses to memory are missing".to_owned()),
+            ("no-code", no_code, format!("no image has the code that ran, first at {code:#x}")),
+            ("mismatch", mismatches, "the code cannot be what ran".to_owned()),
+            ("unknown-path", unknown_paths, "a path ran that the trace does not tell".to_owned()),
         ];
-        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
-        missing.extend(counts.map(|(count, what)| match count {
-            1 => format!("once {what}"),
-            count => format!("{count} times {what}"),
+        let counts = counts.into_iter().filter(|(_, count, _)| *count > 0);
+        missing.extend(counts.map(|(id, count, what)| match count {
+            1 => (id, format!("once {what}")),
+            count => (id, format!("{count} times {what}")),
         }));
         missing
     }

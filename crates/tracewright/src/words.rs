@@ -73,6 +73,37 @@ pub fn mismatch(mismatch: &Mismatch) -> (u64, String) {
     }
 }
 
+/// Something that a trace only has if its maker asked for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Cycles of instructions.
+    Cycles,
+    /// Timestamps.
+    Timestamps,
+    /// Context IDs, which tell threads apart.
+    ContextIds,
+}
+
+/// Describes how to make a capture like this one, but with something that it lacks.
+pub fn how_to_get(wanted: Wanted, capture: &Capture) -> String {
+    let is_perf = capture.buffers.iter().any(|buffer| buffer.pieces.is_some());
+    let is_etrace = capture.sources.iter().any(|source| matches!(source.protocol, Protocol::Etrace(_)));
+    match (wanted, is_perf, is_etrace) {
+        (Wanted::Cycles, true, _) => "record them with perf record -e cs_etm/cycacc/",
+        (Wanted::Cycles, _, true) => {
+            "record with --timing and --delta, or with times in E-Trace (--option notime=0)"
+        }
+        (Wanted::Cycles, ..) => "switch on cycle counts (TRCCONFIGR.CCI)",
+        (Wanted::Timestamps, true, _) => "record them with perf record -e cs_etm/timestamp/",
+        (Wanted::Timestamps, _, true) => "record with --option notime=0",
+        (Wanted::Timestamps, ..) => "switch them on (TRCCONFIGR.TS)",
+        (Wanted::ContextIds, true, _) => "record them with perf record -e cs_etm/contextid/",
+        (Wanted::ContextIds, _, true) => "record with --option nocontext=0",
+        (Wanted::ContextIds, ..) => "switch them on (TRCCONFIGR.CID)",
+    }
+    .into()
+}
+
 /// Describes what is wrong with the packets of a buffer, a line each.
 pub fn packet_faults(tally: &Tally) -> Vec<String> {
     let lost = match tally.gaps {

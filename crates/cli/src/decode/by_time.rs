@@ -10,8 +10,8 @@ use super::bodies::Bodies;
 use super::json::Json;
 use super::listing::Lines;
 use super::text::Text;
-use super::{BufferDecode, Opts, Shown, first_line, line, quoted, source};
-use crate::output::{Error, Form, Output, remark};
+use super::{BufferDecode, Opts, Shown, line, quoted, source};
+use crate::output::{Error, Output, remark};
 use crate::terminal::heading;
 use tracewright_engine::Line;
 
@@ -21,13 +21,13 @@ const AT_ONCE: usize = 1 << 16;
 /// Writes the lines of all buffers to standard output, and reports what is wrong with them.
 pub fn show(trace: &Trace, engine: &Engine, opts: &Opts) -> Result<Shown, Error> {
     let detail = opts.detail();
-    if opts.json {
+    if opts.has_objects() {
         let of_buffer = |buffer| Json { buffer: quoted(buffer), detail, times: true, bodies: Bodies::new() };
         let lines: Vec<_> = trace.capture().buffers.iter().map(of_buffer).collect();
-        list(trace, engine, |of| &lines[of.buffer], &first_line(false), Form::Json)
+        list(trace, engine, |of| &lines[of.buffer], &opts.first_line(false), opts)
     } else {
         let lines = Text::new(detail, false, true);
-        list(trace, engine, |_| &lines, &heading(&lines.columns()), Form::Table)
+        list(trace, engine, |_| &lines, &heading(&lines.columns()), opts)
     }
 }
 
@@ -36,10 +36,10 @@ fn list<'a, L: Lines + 'a>(
     engine: &Engine,
     lines: impl Fn(&TimedElement) -> &'a L,
     columns: &str,
-    form: Form,
+    opts: &Opts,
 ) -> Result<Shown, Error> {
     let mut elements = trace.elements_by_time()?;
-    let mut out = Output::paged(form);
+    let mut out = opts.out(Output::paged(opts.table.form()));
     out.write_all(columns.as_bytes())?;
     let mut text = Line::default();
     for element in &mut elements {
@@ -55,7 +55,15 @@ fn list<'a, L: Lines + 'a>(
     let (mut shown, mut untimed) = (Shown::default(), Vec::new());
     for outcome in elements.finish()? {
         let buffer = &trace.capture().buffers[outcome.value.buffer];
-        let decode = BufferDecode { trace, engine, buffer, no_image: false, again: false, has_funnel: false };
+        let decode = BufferDecode {
+            trace,
+            engine,
+            buffer,
+            no_image: false,
+            again: false,
+            has_funnel: false,
+            opts: Some(opts),
+        };
         shown.add(decode.shown(&outcome));
         untimed.extend(outcome.value.untimed.iter().map(|&of| &trace.capture().sources[of].name));
     }

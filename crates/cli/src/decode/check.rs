@@ -92,12 +92,12 @@ fn show(
     // What the trace leaves open is compared, too.
     (decoded.tally.unknown_paths, decoded.tally.data_lost) = (0, 0);
     let name = thread.map(retirement::source_name);
-    let text = match (opts.json, &name) {
+    let text = match (opts.table.json, &name) {
         (true, name) => crate::json::line("decode", checked.json(name.as_deref())),
         (false, Some(name)) => format!("{name}: {}", checked.text()),
         (false, None) => checked.text(),
     };
-    write("-".as_ref(), Form::json_if(opts.json), text.as_bytes(), false)?;
+    write("-".as_ref(), Form::json_if(opts.table.json), text.as_bytes(), false)?;
     if let (Some((offset, _)), true) = (checked.parted, decoded.is_stopped) {
         summary::report_until(&decode.buffer.name, &decoded.tally, decode.trace.image(), offset);
     }
@@ -109,7 +109,7 @@ fn show(
         true => Outcome::of(&decoded),
         false => Outcome::HadErrors,
     };
-    Ok(Shown { tally: decoded.tally, sources: decoded.sources, outcome })
+    Ok(Shown { tally: decoded.tally, sources: decoded.sources, outcome, ..Shown::default() })
 }
 
 /// Says which threads of a log no source was compared with.

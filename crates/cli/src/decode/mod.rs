@@ -12,6 +12,7 @@ pub mod sources;
 mod summary;
 pub mod text;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -31,21 +32,27 @@ use self::json::Json;
 use self::listing::{Lines, Listing, When};
 use self::rows::{EventName, Rows};
 use self::text::{Detail, Text};
-use crate::args::{CaptureArgs, ProgramArgs, SelectArgs, offset};
+use crate::args::{CaptureArgs, ProgramArgs, SelectArgs, offset, refuse_past_end};
 use crate::clocks::{self, report_ends};
+use crate::csv::{self, Columns, Objects};
 use crate::etrace::is_etrace;
 use crate::filter::FilterArgs;
 use crate::images;
-use crate::output::{Error, Form, Outcome, Output, remark, report, report_missing_code, report_problem};
+use crate::json::last_line;
+use crate::output::{
+    Error, Form, Outcome, Output, printable_path, remark, report, report_missing_code, report_problem,
+};
 use crate::progress;
-use crate::terminal::heading;
+use crate::table::TableArgs;
+use crate::terminal::{END, HEADING, heading};
 use tracewright_engine::Line;
 
 /// Show every instruction that ran.
 ///
 /// A line for each block: instructions that ran one after another, up to a branch. Columns: offset in the trace file of
 /// the packet that told it, trace ID, address, number of instructions, how it ended, where that is. The program comes
-/// from the capture's memory images and from --image.
+/// from the capture's memory images and from --image. A trace has no values of registers: `record --listing` shows them, of programs
+/// that it runs.
 #[derive(Args)]
 #[command(after_help = "Examples:
   tracewright decode juno/
@@ -58,6 +65,7 @@ use tracewright_engine::Line;
   tracewright decode perf.data --by-time
   tracewright decode run/ --from-cycle 1000 --to-cycle 2000
   tracewright decode juno/ --instructions --json | jq -r .function | uniq -c
+  tracewright decode juno/ --format csv > blocks.csv
   tracewright decode juno/ --elements --style opencsd
   tracewright decode run/ --instructions | less
   tracewright decode run/ --check run.log
@@ -106,8 +114,8 @@ Gap and Cyc; nothing if cycles are not counted (TRCCONFIGR.CCI)."
     )]
     no_image: bool,
 
-    /// Only the last N instructions of each source, and what is between them: what ran before the end. The rest is not even decoded, where the
-    /// protocol allows (ETMv4 and ETE, without cycles).
+    /// Only the last N instructions of each source, and what is between them: what ran before the end. A place where code or trace is missing
+    /// counts as one. The rest is not even decoded, where the protocol allows (ETMv4 and ETE, without cycles). With --calls: the last N lines.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_LISTED), conflicts_with_all = ["around", "summary", "no_image", "style", "check"])]
     last: Option<u32>,
 
@@ -124,7 +132,7 @@ Gap and Cyc; nothing if cycles are not counted (TRCCONFIGR.CCI)."
     ///
     /// Functions entered and left, with exceptions, and at the end of the trace the call stack of each source (a backtrace). Calls are
     /// followed as in profile --calls; a function that ran when the trace began, or after a gap, was not seen entered.
-    #[arg(long, group = "detail", conflicts_with_all = ["summary", "no_image", "style", "check", "last", "around", "timestamps"])]
+    #[arg(long, group = "detail", conflicts_with_all = ["summary", "no_image", "style", "check", "around", "timestamps"])]
     calls: bool,
 
     /// A column with the last timestamp before each line, where the trace has any: in seconds of the recorder's clock where the capture
@@ -147,7 +155,7 @@ Gap and Cyc; nothing if cycles are not counted (TRCCONFIGR.CCI)."
     /// part. Exit status 0 only if they are equal, also in length. With a log of tracewright's plugin for QEMU, source threadN is compared
     /// with thread N, and that for all of them.
     #[arg(long, value_name = "LOG", conflicts_with_all = ["detail", "style", "no_image", "from", "to", "max_instructions",
-        "functions", "ranges", "binaries", "from_cycle", "to_cycle", "from_time", "to_time", "pids", "tids"])]
+        "format", "functions", "ranges", "binaries", "from_cycle", "to_cycle", "from_time", "to_time", "pids", "tids"])]
     check: Option<PathBuf>,
 
     /// With --check: one of the two may end before the other.
@@ -162,12 +170,11 @@ Gap and Cyc; nothing if cycles are not counted (TRCCONFIGR.CCI)."
     #[command(flatten)]
     filter: FilterArgs,
 
-    /// Write JSON, for programs; the book lists its fields.
-    #[arg(long, conflicts_with = "style")]
-    json: bool,
+    #[command(flatten)]
+    table: TableArgs,
 
     /// How packets and elements are worded.
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, conflicts_with_all = ["json", "format"])]
     style: Option<Style>,
 
     /// With --style opencsd: a range for each branch that a source address packet passes over, as trc_pkt_lister's
@@ -188,7 +195,91 @@ impl Opts {
             _ => Detail::Blocks,
         }
     }
+
+    /// Whether lines are objects: JSON, or the rows of a table that are made of them.
+    fn has_objects(&self) -> bool {
+        self.table.json || self.table.is_csv()
+    }
+
+    /// The columns of the table, if lines are its rows.
+    fn columns(&self) -> Option<Columns> {
+        self.table.is_csv().then_some(match self {
+            Self { summary: true, .. } => SUMMARY,
+            Self { no_image: true, .. } => ROWS,
+            Self { calls: true, .. } => CALLS,
+            Self { instructions: true, .. } => INSTRUCTIONS,
+            _ => BLOCKS,
+        })
+    }
+
+    /// The line before all others of objects, unless another buffer's lines came before.
+    fn first_line(&self, again: bool) -> String {
+        match self.columns() {
+            _ if again => String::new(),
+            Some(columns) => csv::names(columns),
+            None => crate::json::first_line("decode"),
+        }
+    }
+
+    fn out(&self, out: Output) -> Objects<Output> {
+        Objects::new(out, self.columns())
+    }
 }
+
+/// Columns of tables: fields of the JSON objects.
+const BLOCKS: Columns = &[
+    "buffer",
+    "offset",
+    "id",
+    "time",
+    "time_nanoseconds",
+    "kind",
+    "address",
+    "end",
+    "instructions",
+    "isa",
+    "ended",
+    "conditional",
+    "function",
+    "function_offset",
+    "more",
+];
+const INSTRUCTIONS: Columns = &[
+    "buffer",
+    "offset",
+    "id",
+    "time",
+    "time_nanoseconds",
+    "cycle",
+    "cycle_from",
+    "cycle_to",
+    "kind",
+    "address",
+    "isa",
+    "hex",
+    "text",
+    "function",
+    "function_offset",
+    "file",
+    "line",
+    "taken",
+    "more",
+];
+const CALLS: Columns =
+    &["buffer", "offset", "id", "depth", "kind", "function", "address", "how", "instructions", "more"];
+const ROWS: Columns =
+    &["buffer", "offset", "id", "cycle", "kind", "address", "branch", "event", "name", "more"];
+const SUMMARY: Columns = &[
+    "buffer",
+    "instructions",
+    "blocks",
+    "gaps",
+    "without_code",
+    "mismatches",
+    "unknown_paths",
+    "stopped",
+    "left_out",
+];
 
 /// Most instructions of a source that --last and --around show: they are kept in memory.
 const MOST_LISTED: i64 = 1 << 24;
@@ -225,19 +316,27 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     outcome = outcome.and(clocks.as_ref().map_or(Outcome::Good, clocks::outcome));
     outcome = outcome.and(clocks::outcome(trace.window_clocks()));
     let (mut all, mut checked) = (Shown::default(), Vec::new());
+    refuse_past_end(&trace, "--around", opts.around.unwrap_or(0))?;
     let engine = trace.engine()?;
     if opts.by_time {
         all = by_time::show(&trace, &engine, opts)?;
     }
     let buffers = if opts.by_time { Vec::new() } else { trace.buffers()? };
-    let mut readable = buffers.len();
+    let (mut readable, has_several) = (buffers.len(), buffers.len() > 1);
     for (index, buffer) in buffers.into_iter().enumerate() {
-        let (trace, engine) = (&trace, &engine);
-        let decode =
-            BufferDecode { trace, engine, buffer, no_image: opts.no_image, again: false, has_funnel: false };
+        let (trace, engine, opts) = (&trace, &engine, opts);
+        let decode = BufferDecode {
+            trace,
+            engine,
+            buffer,
+            no_image: opts.no_image,
+            again: false,
+            has_funnel: false,
+            opts: Some(opts),
+        };
         let shown = match &opts.check {
             Some(log) => check::check(&decode, opts, log, &mut checked)?,
-            None => match decode.show(opts, clocks.as_ref(), index > 0) {
+            None => match decode.show(opts, clocks.as_ref(), has_several.then_some(index)) {
                 // Totals of the other buffers are worth something without this.
                 Err(error @ Error::Message(_)) if opts.summary && readable > 1 => {
                     error.report();
@@ -260,34 +359,48 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     sources::report_missing(&all.sources, trace.image());
     outcome = outcome.and(report_missing_code(&trace, &all.tally));
     outcome = outcome.and(images::report_left_out(trace.image()));
+    if opts.table.json && opts.check.is_none() && !opts.summary {
+        let mut out = Output::paged(Form::Json);
+        let problems = trace.problems_of(&all.tally).filter(|problem| problem.is_error());
+        all.reasons.extend(problems.map(tracewright_input::Problem::id));
+        out.write_all(last_line("decode", &all.reasons).as_bytes())?;
+        out.flush()?;
+    }
+    all.refuse_unread()?;
     Ok(outcome.and(all.outcome))
 }
 
 /// What was shown: totals, and whether it is complete.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Shown {
     tally: Tally,
+    /// Whether there are bytes of sources that cannot be read.
+    is_unread: bool,
     sources: Vec<SourceTally>,
     outcome: Outcome,
-}
-
-impl Default for Shown {
-    fn default() -> Self {
-        Self { tally: Tally::default(), sources: Vec::new(), outcome: Outcome::Good }
-    }
+    /// Why it is not complete.
+    reasons: BTreeSet<&'static str>,
 }
 
 impl Shown {
     fn add(&mut self, other: Self) {
         self.tally += &other.tally;
+        self.is_unread |= other.is_unread;
+        self.reasons.extend(other.reasons);
         self.sources.extend(other.sources);
         self.outcome = self.outcome.and(other.outcome);
     }
-}
 
-/// The line before all others of JSON, unless another buffer's lines came before.
-fn first_line(again: bool) -> String {
-    if again { String::new() } else { crate::json::first_line("decode") }
+    /// Fails if there is trace, and no source of it can be read.
+    fn refuse_unread(&self) -> Result<(), Error> {
+        let is_read = self.tally.blocks > 0 || self.sources.iter().any(|source| source.bytes > 0);
+        match self.is_unread && !is_read {
+            true => Err(Error::Message(
+                "nothing could be read: no source has a protocol that tracewright reads".into(),
+            )),
+            false => Ok(()),
+        }
+    }
 }
 
 /// The name of a buffer as JSON.
@@ -316,14 +429,16 @@ impl Within<'_> {
         let (mut all, mut shown) = (C::Output::default(), Shown::default());
         let engine = &trace.engine()?;
         for buffer in trace.buffers()? {
-            let decode = BufferDecode { trace, engine, buffer, no_image: false, again, has_funnel };
+            let decode =
+                BufferDecode { trace, engine, buffer, no_image: false, again, has_funnel, opts: None };
             let decoded = decode.decode(consumer, false, |_, _| ControlFlow::Continue(()))?;
             let before = before(&decoded.value);
             shown.add(decode.shown(&decoded));
             shown.outcome = before.and(shown.outcome);
             consumer.merge(&mut all, decoded.value);
         }
-        let Shown { tally, sources, mut outcome } = shown;
+        shown.refuse_unread()?;
+        let Shown { tally, sources, mut outcome, .. } = shown;
         if !again {
             if has_funnel {
                 sources::report(&sources);
@@ -343,6 +458,8 @@ struct BufferDecode<'a> {
     no_image: bool,
     again: bool,
     has_funnel: bool,
+    /// What is asked for, if lines are written.
+    opts: Option<&'a Opts>,
 }
 
 fn source(trace: &Trace, index: usize, id: u16) -> tracewright::Source<'_> {
@@ -386,7 +503,21 @@ impl BufferDecode<'_> {
     }
 
     /// Decodes the buffer and writes its lines to standard output, in the way that is asked for.
-    fn show(&self, opts: &Opts, clocks: Option<&Clocks>, again: bool) -> Result<Shown, Error> {
+    /// `number` tells which of several buffers it is.
+    fn show(&self, opts: &Opts, clocks: Option<&Clocks>, number: Option<usize>) -> Result<Shown, Error> {
+        let again = number.is_some_and(|number| number > 0);
+        let named = |columns: &str| match number {
+            None => heading(columns),
+            Some(number) => {
+                let before = if number > 0 { "\n" } else { "" };
+                let path = printable_path(&self.buffer.path);
+                format!(
+                    "{before}{HEADING}buffer {}{END} ({path})\n{}",
+                    Printable(&self.buffer.name),
+                    heading(columns)
+                )
+            }
+        };
         let (detail, times) = (opts.detail(), opts.timestamps);
         let excerpt = (opts.last.is_some() || opts.around.is_some()).then(|| ExcerptOptions {
             around: opts.around,
@@ -401,32 +532,36 @@ impl BufferDecode<'_> {
             self.list(&OpenCsdLines { again }, "", Form::Text)
         } else if opts.no_image {
             self.refuse_etrace("--no-image")?;
-            let json = opts.json.then(quoted);
+            let json = opts.has_objects().then(quoted);
             let rows = Rows { json, ids: self.has_several_sources(), events: opts.events.clone() };
             self.report_no_broadcast();
-            let first = if opts.json { first_line(again) } else { heading(rows.columns()) };
-            self.list(&rows, &first, Form::json_if(opts.json))
+            let first = if opts.has_objects() { opts.first_line(again) } else { named(rows.columns()) };
+            self.list(&rows, &first, opts.table.form())
         } else if opts.summary {
-            let mut out = Output::stdout(Form::json_if(opts.json));
+            let mut out = opts.out(Output::stdout(opts.table.form()));
+            if opts.table.is_csv() {
+                out.write_all(opts.first_line(again).as_bytes())?;
+            }
             let decoded = progress::on(self.trace, self.buffer).totals_of(self.engine, self.buffer);
             let decoded = decoded.map_err(|error| self.failure(error))?;
-            if opts.json {
+            if opts.has_objects() {
                 out.write_all(summary::json(&self.buffer.name, &decoded).as_bytes())?;
             }
             out.flush()?;
             Ok(self.shown(&decoded))
         } else if opts.calls {
-            self.calls(opts.json, again)
-        } else if opts.json {
+            let first = if opts.has_objects() { opts.first_line(again) } else { named(calls::COLUMNS) };
+            self.calls(opts, &first)
+        } else if opts.has_objects() {
+            let (first, form) = (opts.first_line(again), opts.table.form());
             let lines = Json { buffer: quoted(), detail, times, bodies: Bodies::new() };
             match excerpt {
-                Some(options) => self.excerpts(&lines, &options, &first_line(again), Form::Json),
-                None => self.list(&Listing { lines, clocks, times }, &first_line(again), Form::Json),
+                Some(options) => self.excerpts(&lines, &options, &first, form),
+                None => self.list(&Listing { lines, clocks, times }, &first, form),
             }
         } else {
             let lines = Text::new(detail, clocks.is_some(), times);
-            let columns = lines.columns();
-            let columns = heading(&columns);
+            let columns = named(&lines.columns());
             match excerpt {
                 Some(options) => self.excerpts(&lines, &options, &columns, Form::Table),
                 None => self.list(&Listing { lines, clocks, times }, &columns, Form::Table),
@@ -436,7 +571,7 @@ impl BufferDecode<'_> {
 
     /// Decodes the buffer and writes its lines to standard output.
     fn list<C: Consumer<Output = Line>>(&self, lines: &C, columns: &str, form: Form) -> Result<Shown, Error> {
-        let mut out = Output::paged(form);
+        let mut out = Objects::new(Output::paged(form), self.opts.and_then(Opts::columns));
         out.write_all(columns.as_bytes())?;
         let mut written = Ok(());
         let decoded = self.decode(lines, true, |line, range| {
@@ -449,13 +584,19 @@ impl BufferDecode<'_> {
     }
 
     /// Writes the functions entered and left to standard output.
-    fn calls(&self, json: bool, again: bool) -> Result<Shown, Error> {
+    fn calls(&self, opts: &Opts, first: &str) -> Result<Shown, Error> {
         let Self { trace, buffer, engine, .. } = *self;
-        let form = if json { Form::Json } else { Form::Table };
-        let mut out = Output::stdout(form);
-        let first = if json { first_line(again) } else { heading(calls::COLUMNS) };
+        let mut out = opts.out(Output::stdout(opts.table.form()));
         out.write_all(first.as_bytes())?;
-        let lines = Calls { trace, json: json.then_some(&buffer.name) };
+        let lines = Calls { trace, json: opts.has_objects().then_some(&buffer.name) };
+        if let Some(count) = opts.last {
+            let last = progress::on(trace, buffer).last_calls_of(engine, buffer, count as usize)?;
+            let mut text = Line::default();
+            last.value.iter().for_each(|event| lines.line(&mut text, event));
+            out.write_all(text.bytes())?;
+            out.flush()?;
+            return Ok(self.shown(&last));
+        }
         let mut written = Ok(());
         let decoded = progress::on(trace, buffer).calls_of(engine, buffer, |events| {
             let mut text = Line::default();
@@ -478,7 +619,7 @@ impl BufferDecode<'_> {
     ) -> Result<Shown, Error> {
         let Self { trace, buffer, engine, .. } = *self;
         let found = progress::on(trace, buffer).excerpts_of(engine, buffer, options)?;
-        let mut out = Output::stdout(form);
+        let mut out = Objects::new(Output::stdout(form), self.opts.and_then(Opts::columns));
         out.write_all(columns.as_bytes())?;
         for (number, excerpt) in found.value.iter().enumerate() {
             let source = source(trace, excerpt.source, excerpt.id);
@@ -506,7 +647,13 @@ impl BufferDecode<'_> {
     }
 
     fn shown<T>(&self, decoded: &tracewright::Outcome<T>) -> Shown {
-        Shown { tally: decoded.tally, sources: decoded.sources.clone(), outcome: self.report(decoded) }
+        Shown {
+            tally: decoded.tally,
+            is_unread: !decoded.unread.is_empty() && self.has_unsupported(),
+            sources: decoded.sources.clone(),
+            outcome: self.report(decoded),
+            reasons: decoded.reason_ids(),
+        }
     }
 
     fn refuse_etrace(&self, option: &str) -> Result<(), Error> {
@@ -549,6 +696,12 @@ impl BufferDecode<'_> {
         all.filter(|source| {
             !matches!(source.protocol, Protocol::Unsupported(..)) && self.trace.has_source(source)
         })
+    }
+
+    fn has_unsupported(&self) -> bool {
+        let protocols =
+            self.buffer.sources.iter().map(|&source| &self.trace.capture().sources[source].protocol);
+        protocols.into_iter().any(|protocol| matches!(protocol, Protocol::Unsupported(..)))
     }
 
     fn has_several_sources(&self) -> bool {

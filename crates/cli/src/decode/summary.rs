@@ -19,7 +19,7 @@ pub fn json<T>(buffer: &str, decoded: &tracewright::Outcome<T>) -> String {
         "buffer": buffer, "instructions": instructions, "blocks": blocks, "gaps": gaps,
         "without_code": no_code, "mismatches": mismatches,
         "unknown_paths": unknown_paths, "stopped": stopped, "left_out": tally.left_out,
-        "sources": sources::json(&decoded.sources),
+        "sources": sources::json(&decoded.sources), "incomplete": decoded.reason_ids(),
     });
     crate::json::line("decode", object)
 }

@@ -1,4 +1,5 @@
 use std::fmt::Write as _;
+use std::io::{IsTerminal, stdout};
 
 use tracewright_core::{Block, Element, Ended, Exception, Stamp, Transaction};
 use tracewright_flow::Instructions;
@@ -9,7 +10,7 @@ use tracewright_engine::At;
 use super::bodies::Bodies;
 use super::cycles;
 use super::listing::{Lines, When};
-use crate::terminal::width;
+use crate::terminal::{width, wrap};
 use tracewright_engine::Line;
 
 /// How much of it to show.
@@ -62,7 +63,7 @@ const INDENT: usize = 4;
 /// Columns of a timestamp, with the blank behind it.
 const TIME: usize = 18;
 /// Fewest columns of a place's name.
-const NARROWEST: usize = 20;
+const NARROWEST: usize = 9;
 
 impl Text {
     pub fn new(detail: Detail, has_cycles: bool, has_times: bool) -> Self {
@@ -74,7 +75,8 @@ impl Text {
         let time = if self.has_times { format!("{:>1$} ", "time", TIME - 1) } else { String::new() };
         match (self.detail, self.has_cycles) {
             (Detail::Blocks | Detail::Elements, _) => {
-                format!("    offset id   {time}           address    n ended        where\n")
+                let ended = self.ended();
+                format!("    offset id   {time}           address    n {:<ended$} where\n", "ended")
             }
             (Detail::Instructions, false) => {
                 format!("    offset id   {time}where\n               address  bytes     instruction\n")
@@ -85,6 +87,16 @@ impl Text {
                 )
             }
         }
+    }
+
+    /// Columns of a line, without those of the timestamp.
+    fn width(&self) -> usize {
+        width() - if self.has_times { TIME } else { 0 }
+    }
+
+    /// Columns of how a block ended.
+    fn ended(&self) -> usize {
+        if self.has_times { 9 } else { 12 }
     }
 
     fn head(&self, line: &mut Line, at: &At<'_>, time: Option<u64>) {
@@ -108,8 +120,8 @@ impl Lines for Text {
                 self.head(line, at, when.time);
                 let indent = if self.has_cycles { cycles::WIDTH } else { INDENT };
                 let make = |line: &mut Line| match detail {
-                    Detail::Instructions => instructions(line, at, block, indent),
-                    _ => self::block(line, at, block, width() - if self.has_times { TIME } else { 0 }),
+                    Detail::Instructions => instructions(line, at, block, indent, self.width()),
+                    _ => self::block(line, at, block, self.ended(), self.width()),
                 };
                 self.bodies.with(block, at.space, make, |text| match when.stamps {
                     None => line.append(text),
@@ -117,9 +129,17 @@ impl Lines for Text {
                 });
             }
             _ => {
+                let mut text = Line::default();
+                let _ = other(&mut text, at, element, self.width());
                 self.head(line, at, when.time);
-                let _ = other(line, at, element);
-                line.text("\n");
+                let text = String::from_utf8_lossy(text.bytes()).into_owned();
+                let indent = HEAD + if self.has_times { TIME } else { 0 };
+                // On a terminal in the columns that are left; elsewhere each element is one line.
+                let text = match stdout().is_terminal() {
+                    true => wrap(&text, self.width() - HEAD, 0).replace('\n', &format!("\n{:indent$}", "")),
+                    false => text,
+                };
+                line.text(&text).text("\n");
             }
         }
     }
@@ -140,17 +160,18 @@ fn head(line: &mut Line, at: &At<'_>) {
     let _ = write!(line, " {:#04x} ", at.source.id);
 }
 
-fn block(line: &mut Line, at: &At<'_>, block: &Block, width: usize) {
+fn block(line: &mut Line, at: &At<'_>, block: &Block, columns: usize, width: usize) {
     line.hex(block.start, 18);
-    let _ = write!(line, "{:5} {:<12} ", block.count, words::ended(block));
-    let room = (width - HEAD - 18 - 19).max(NARROWEST);
+    let ended = words::ended(block);
+    let _ = write!(line, "{:5} {ended:<columns$} ", block.count);
+    let room = (width - HEAD - 18 - 7 - columns.max(ended.len())).max(NARROWEST);
     line.text(&names::place(at.image, block.start, at.space, room)).text("\n");
 }
 
-fn instructions(line: &mut Line, at: &At<'_>, block: &Block, indent: usize) {
-    let name = names::place(at.image, block.start, at.space, width() - HEAD - 25);
-    line.text(if name.is_empty() { "?" } else { &name });
+fn instructions(line: &mut Line, at: &At<'_>, block: &Block, indent: usize, first_width: usize) {
     let mut last_source = names::source(at.image, block.start, at.space);
+    let name = names::place(at.image, block.start, at.space, first_width - HEAD - 25);
+    line.text(if name.is_empty() { "?" } else { &name });
     if let Some(source) = &last_source {
         line.text("  ").text(source);
     }
@@ -194,7 +215,7 @@ fn instructions(line: &mut Line, at: &At<'_>, block: &Block, indent: usize) {
     }
 }
 
-fn other(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
+fn other(line: &mut Line, at: &At<'_>, element: &Element, width: usize) -> std::fmt::Result {
     match element {
         Element::Block(_) | Element::Lost(_) => Ok(()),
         Element::UnknownPath { start, next, count, .. } => {
@@ -224,8 +245,8 @@ fn other(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
         }
         Element::TraceOn(tracewright_core::TraceOn::Normal) => line.write_str("trace on"),
         Element::TraceOn(tracewright_core::TraceOn::Overflow) => line.write_str("trace on after overflow"),
-        Element::Exception(exception) if at.source.is_riscv() => trap(line, at, exception),
-        Element::Exception(exception) => self::exception(line, at, exception),
+        Element::Exception(exception) if at.source.is_riscv() => trap(line, at, exception, width),
+        Element::Exception(exception) => self::exception(line, at, exception, width),
         Element::ExceptionReturn => line.write_str("exception return"),
         Element::Timestamp { value, cycles } => {
             write!(line, "timestamp {value:#x}")?;
@@ -268,17 +289,17 @@ fn seconds(nanoseconds: u64) -> String {
     format!("{}.{:09}", nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000)
 }
 
-fn exception(line: &mut Line, at: &At<'_>, exception: &Exception) -> std::fmt::Result {
+fn exception(line: &mut Line, at: &At<'_>, exception: &Exception, width: usize) -> std::fmt::Result {
     let mut text = format!("exception {}", at.source.exception_name(exception));
     if let Some(address) = exception.return_address {
         write!(text, ", returns to {address:#x} ")?;
-        let width = width().saturating_sub(HEAD + text.len());
+        let width = width.saturating_sub(HEAD + text.len());
         text += &names::place(at.image, address, at.space, width);
     }
     line.write_str(text.trim_end())
 }
 
-fn trap(line: &mut Line, at: &At<'_>, exception: &Exception) -> std::fmt::Result {
+fn trap(line: &mut Line, at: &At<'_>, exception: &Exception, width: usize) -> std::fmt::Result {
     let kind = if exception.interrupt { "interrupt" } else { "exception" };
     let mut text = format!("{kind} {}: {}", exception.number, at.source.exception_name(exception));
     if let Some(value) = exception.value.filter(|&value| value != 0) {
@@ -286,7 +307,7 @@ fn trap(line: &mut Line, at: &At<'_>, exception: &Exception) -> std::fmt::Result
     }
     if let Some(address) = exception.return_address {
         write!(text, ", at {address:#x} ")?;
-        let width = width().saturating_sub(HEAD + text.len());
+        let width = width.saturating_sub(HEAD + text.len());
         if width >= 12 {
             text += &names::place(at.image, address, at.space, width);
         }

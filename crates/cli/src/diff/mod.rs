@@ -161,8 +161,8 @@ fn stacks(opts: &Opts, both: &mut [Counted; 2]) -> Result<[CallTree; 2], Error> 
 
 /// Stacks of both captures as text or as a picture.
 fn drawn(opts: &Opts, [first, second]: &[CallTree; 2]) -> Result<Vec<u8>, Error> {
-    opts.weight.of(first)?;
-    let weight = opts.weight.of(second)?;
+    opts.weight.of(first, None)?;
+    let weight = opts.weight.of(second, None)?;
     if opts.format == DiffFormat::Folded {
         return Ok(export::folded::difference([first, second], weight).into_bytes());
     }

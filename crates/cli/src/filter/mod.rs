@@ -36,7 +36,7 @@ impl PartArgs {
     pub fn of(&self, trace: Trace) -> Result<Trace, Error> {
         let trace = self.filter.threads(self.select.of(trace, false))?;
         let limits = self.filter.limits.limits();
-        Ok(trace.range(self.filter.offsets.range()).limits(limits).jobs(self.jobs.into()))
+        Ok(self.filter.offsets.of(trace)?.limits(limits).jobs(self.jobs.into()))
     }
 }
 
@@ -92,7 +92,7 @@ pub struct FilterArgs {
 impl FilterArgs {
     /// Chooses all of the part of a trace: offsets, time, places, processes and threads. Says what is wrong with clocks.
     pub fn of(&self, trace: Trace) -> Result<Trace, Error> {
-        let mut trace = self.threads(trace)?.range(self.offsets.range()).limits(self.limits.limits());
+        let mut trace = self.offsets.of(self.threads(trace)?)?.limits(self.limits.limits());
         let window = self.window()?;
         if !window.is_all() {
             trace = trace.window(window)?;

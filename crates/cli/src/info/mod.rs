@@ -16,7 +16,7 @@ use tracewright::{FileKind, Trace};
 use tracewright_core::text::Printable;
 use tracewright_input::{Buffer, Capture, EtraceSource, ImageFile, Packing, Piece, Protocol, Source};
 
-use crate::args::CaptureArgs;
+use crate::args::{CaptureArgs, image};
 use crate::decode::sources;
 use crate::etrace::is_etrace;
 use crate::images;
@@ -42,7 +42,7 @@ pub struct Opts {
     capture: CaptureArgs,
 
     /// A program that ran, ELF or raw, and the address it was loaded at, in hexadecimal (repeat for more).
-    #[arg(long = "image", value_name = "FILE[@ADDR]")]
+    #[arg(long = "image", value_name = "FILE[@ADDR]", value_parser = image)]
     images: Vec<ImageFile>,
 
     /// Also decode the trace, and list where code ran that no image has: addresses, how often, by which sources, and the nearest image.
@@ -61,9 +61,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     }
     let path = &opts.capture.capture;
     let capture = match opts.capture.open() {
-        Err(error @ tracewright::Error::NotACapture(_, FileKind::Unknown)) => {
-            return raw::info(path, &error, opts.json);
-        }
+        Err(tracewright::Error::NotACapture(_, FileKind::Unknown)) => return raw::info(path, opts.json),
         opened => opened?,
     };
     let trace = Trace::new(capture, &opts.images, false);

@@ -4,18 +4,24 @@ use std::io::Write;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use tracewright::FileKind;
 use tracewright::survey::{Fit, FoundSource, Looks, Survey};
+
+use tracewright_input::folder::CAPTURE_FILE;
 
 use super::packing_words;
 use crate::json::line;
 use crate::output::{Error, Form, Outcome, Output, printable_path};
+use crate::terminal::width;
 
-/// Shows how a raw trace file may be read. `unknown` says that it does not describe itself.
-pub fn info(path: &Path, unknown: &tracewright::Error, as_json: bool) -> Result<Outcome, Error> {
+/// Shows how a raw trace file may be read.
+pub fn info(path: &Path, as_json: bool) -> Result<Outcome, Error> {
     let survey = tracewright::survey::survey(path)?;
     if survey.fits.is_empty() && !as_json {
         return Err(Error::Message(format!(
-            "{unknown}; nothing in its {} bytes looks like trace that tracewright knows",
+            "{} {}; nothing in its {} bytes looks like trace that tracewright knows",
+            path.display(),
+            FileKind::Unknown,
             survey.bytes
         )));
     }
@@ -32,7 +38,12 @@ fn text(out: &mut impl Write, path: &Path, survey: &Survey) -> std::io::Result<(
     writeln!(out, "raw trace file {}: {} bytes", printable_path(path), survey.bytes)?;
     for (number, fit) in survey.fits.iter().enumerate() {
         let how = if number == 0 { "looks like" } else { "or like" };
-        writeln!(out, "\n{how} {}", packing_words(fit.packing))?;
+        let after = match fit.skip {
+            0 => String::new(),
+            1 => ", after the first byte".into(),
+            skip => format!(", after the first {skip} bytes"),
+        };
+        writeln!(out, "\n{how} {}{after}", packing_words(fit.packing))?;
         let is_chance = |source: &&FoundSource| source.syncs == 0 && source.bytes < survey.bytes / 100;
         for source in fit.sources.iter().filter(|source| !is_chance(source)) {
             let id = source.id.map_or("all".into(), |id| format!("ID {:#04x}", id.get()));
@@ -47,8 +58,22 @@ fn text(out: &mut impl Write, path: &Path, survey: &Survey) -> std::io::Result<(
             writeln!(out, "  {:<8} {:>12} bytes  of no source", "", fit.lost)?;
         }
         if let Some(options) = fit.options() {
-            writeln!(out, "  try      {options}")?;
+            let file = printable_path(path);
+            match fit.skip {
+                0 => tried(out, &options)?,
+                skip => {
+                    tried(out, &format!("tail -c +{} {file} | tracewright decode - {options}", skip + 1))?
+                }
+            }
         }
+    }
+    if let Some(folder) = path.parent().filter(|folder| folder.join(CAPTURE_FILE).is_file()) {
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        writeln!(
+            out,
+            "\nThe folder has a capture that may describe it:\n  tracewright info {}",
+            printable_path(folder)
+        )?;
     }
     let any = |is_it: fn(&Looks) -> bool| {
         survey.fits.iter().flat_map(|fit| &fit.sources).any(|source| is_it(&source.looks))
@@ -64,6 +89,20 @@ fn text(out: &mut impl Write, path: &Path, survey: &Survey) -> std::io::Result<(
     Ok(())
 }
 
+/// Writes what to type: in lines that fit, each but the last with a backslash at its end. A line may end after a comma, so the next one
+/// begins at its first column.
+fn tried(out: &mut impl Write, words: &str) -> std::io::Result<()> {
+    let mut line = String::from("  try      ");
+    for part in words.split_inclusive([' ', ',']) {
+        if line.len() + part.len() >= width() {
+            writeln!(out, "{line}\\")?;
+            line.clear();
+        }
+        line += part;
+    }
+    writeln!(out, "{line}")
+}
+
 fn looks(source: &FoundSource) -> String {
     let FoundSource { looks, syncs, .. } = source;
     let plural = if *syncs == 1 { "" } else { "s" };
@@ -73,9 +112,9 @@ fn looks(source: &FoundSource) -> String {
             format!("ETMv4 or ETE{cycles}: {syncs} A-Sync{plural}")
         }
         Looks::Older => {
-            format!("PTM, ETMv3 or ITM, which tracewright cannot read yet: {syncs} A-Sync{plural}")
+            format!("PTM, ETMv3 or ITM (not readable yet): {syncs} A-Sync{plural}")
         }
-        Looks::Stm => format!("STM, which tracewright cannot read yet: {syncs} ASYNC{plural}"),
+        Looks::Stm => format!("STM (not readable yet): {syncs} ASYNC{plural}"),
         Looks::Etrace(_) => format!("E-Trace: {syncs} synchronisation point{plural}"),
         _ => "no synchronisation point found".into(),
     }
@@ -97,7 +136,7 @@ fn json(path: &Path, survey: &Survey) -> Value {
     };
     let fit = |fit: &Fit| {
         json!({
-            "packing": fit.packing.name(), "sources": fit.sources.iter().map(source).collect::<Vec<_>>(),
+            "packing": fit.packing.name(), "skip": fit.skip, "sources": fit.sources.iter().map(source).collect::<Vec<_>>(),
             "bytes_lost": fit.lost, "options": fit.options(),
         })
     };

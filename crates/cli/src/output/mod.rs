@@ -19,9 +19,10 @@ pub use self::escape::Form;
 pub use self::file::{FileError, ForceArgs, Output, refuse_same, refuse_stream, report_unwritten, write};
 
 /// How a verb ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Outcome {
     /// All was read.
+    #[default]
     Good,
     /// Something in the capture could not be read, and was said so.
     HadErrors,

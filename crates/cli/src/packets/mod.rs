@@ -5,6 +5,7 @@ mod json;
 mod opencsd;
 mod text;
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use clap::{Args, ValueEnum};
@@ -15,6 +16,7 @@ use tracewright_input::{Buffer, Capture};
 
 use crate::args::{CaptureArgs, OffsetArgs, SelectArgs};
 use crate::etrace::is_etrace;
+use crate::json::last_line;
 use crate::output::{Error, Outcome, Output, remark, report, report_problem};
 use crate::progress;
 use crate::table::TableArgs;
@@ -99,7 +101,7 @@ fn print(opts: &Opts, mut printer: impl Printer) -> Result<Outcome, Error> {
     let opencsd = opts.style == Style::Opencsd;
     let (trace, mut outcome) = opts.select.open(&opts.capture, opencsd)?;
     let options = Options { like_opencsd: opencsd, ..Options::default() };
-    let trace = trace.options(options).range(opts.offsets.range());
+    let trace = opts.offsets.of(trace.options(options))?;
     let capture = trace.capture();
     let mut out = Output::paged(opts.table.form());
     let buffers = trace.buffers()?;
@@ -109,6 +111,7 @@ fn print(opts: &Opts, mut printer: impl Printer) -> Result<Outcome, Error> {
             capture.buffers.len()
         ));
     }
+    let mut reasons = BTreeSet::new();
     for buffer in buffers {
         if opencsd && is_etrace(capture, buffer) {
             let message = "--style opencsd is for Arm captures: OpenCSD cannot read E-Trace";
@@ -124,6 +127,11 @@ fn print(opts: &Opts, mut printer: impl Printer) -> Result<Outcome, Error> {
         print.printer.end(print.out, buffer, &ids, read.value)?;
         print.out.flush()?;
         outcome = outcome.and(report_read(buffer, &read));
+        reasons.extend(read.reason_ids());
+    }
+    if opts.table.json {
+        out.write_all(last_line("packets", &reasons).as_bytes())?;
+        out.flush()?;
     }
     Ok(outcome)
 }

@@ -12,8 +12,9 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use tracewright::ThreadNames;
 use tracewright::profile::{ContextCounter, Followed, Follower, Only, Report};
+use tracewright::words::{Wanted, how_to_get};
+use tracewright::{Capture, ThreadNames};
 use tracewright_profile::export::folded::Weight;
 use tracewright_profile::{
     Binary, CallTree, Functions, Graph, PlaceFilter, Profile, Program, WIDEST, export, store,
@@ -164,13 +165,13 @@ pub enum Weigh {
 
 impl Weigh {
     /// Returns what stacks weigh, if these stacks tell it.
-    pub fn of(self, calls: &CallTree) -> Result<Weight, Error> {
+    pub fn of(self, calls: &CallTree, capture: Option<&Capture>) -> Result<Weight, Error> {
         match self {
             Self::Instructions => Ok(Weight::Instructions),
             Self::Cycles if !calls.has_cycles => {
-                let message =
-                    "nothing tells cycles here: record with --timing and --delta, or leave out --weight";
-                Err(Error::Message(message.into()))
+                let how = capture.map(|capture| format!("{}, or ", how_to_get(Wanted::Cycles, capture)));
+                let how = how.unwrap_or_default();
+                Err(Error::Message(format!("nothing tells cycles here: {how}leave out --weight")))
             }
             Self::Cycles => Ok(Weight::Cycles),
         }
@@ -404,7 +405,7 @@ fn stacks(
     outcome: &mut Outcome,
 ) -> Result<Vec<u8>, Error> {
     let done = in_order(opts, decoded, program, &Graph::default(), places, outcome)?;
-    let weight = opts.weight.of(&done.calls)?;
+    let weight = opts.weight.of(&done.calls, Some(decoded.trace.capture()))?;
     Ok(match opts.format {
         Format::Tree if opts.json => tree::json(&done.calls).into_bytes(),
         Format::Tree => tree::text(&done.calls, weight, opts.min_share).into_bytes(),

@@ -28,7 +28,7 @@ pub use self::summary::{delta_json, grouped, traced_lines, unknown_line};
 use crate::capture::{DeltaArgs, protocols, remarked};
 use crate::control::ControlArgs;
 use crate::output::{
-    Error, ForceArgs, Form, Outcome, Output, is_quiet, refuse_same, refuse_stream, report, write,
+    Error, ForceArgs, Form, Outcome, Output, is_quiet, refuse_same, refuse_stream, remark, report, write,
 };
 use crate::port::PortArgs;
 use crate::stop;
@@ -193,8 +193,11 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     {
         return Err(Error::Message(format!("{option}: say where the capture goes, with -o DIR")));
     }
-    if opts.is_misplaced() {
-        report("-o comes after the program, so it is the program's: put tracewright's options before it");
+    if let Some(option) = opts.misplaced() {
+        remark(&format!(
+            "warning: {option} comes after the program, so it is the program's: put tracewright's options before the program, or -- between \
+             the two if that is meant"
+        ));
     }
     let outputs = [
         ("-o", opts.output.as_deref()),
@@ -289,7 +292,9 @@ fn run_here(opts: &Opts) -> Result<Outcome, Error> {
         Stop::Limit => Some(format!("stopped after {instructions} instructions (--max-instructions)")),
         // Why is told at the end.
         Stop::Asked if ran.failed.is_some() => None,
-        Stop::Asked => Some(format!("stopped by a signal (Ctrl-C) after {instructions} instructions")),
+        Stop::Asked => {
+            Some(format!("stopped by a signal (Ctrl-C, SIGTERM or SIGHUP) after {instructions} instructions"))
+        }
         Stop::Fault(why) => Some(why.clone()),
     };
     if let Some(why) = &failed {
@@ -414,12 +419,18 @@ impl Opts {
     }
 
     /// Returns whether an argument of the program looks like `--output`, and nothing is written.
-    fn is_misplaced(&self) -> bool {
-        let is_output = |argument: &OsString| argument == "-o" || argument == "--output";
-        !is_quiet()
-            && self.listing_is_all()
-            && self.listing.is_none()
-            && self.arguments().iter().any(is_output)
+    fn misplaced(&self) -> Option<String> {
+        if self.listing_is_all() && self.listing.is_none() && self.arguments().iter().any(|of| of == "-o") {
+            return Some("-o".into());
+        }
+        if std::env::args_os().any(|of| of == "--") {
+            return None;
+        }
+        let ours = Self::augment_args(clap::Command::new("record"));
+        let is_ours = |name: &str| ours.get_arguments().any(|of| of.get_long() == Some(name));
+        let names = self.arguments().iter().filter_map(|of| of.to_str()?.strip_prefix("--"));
+        let mut names = names.map(|name| name.split('=').next().unwrap_or(name));
+        names.find(|name| is_ours(name)).map(|name| format!("--{name}"))
     }
 
     /// Returns whether QEMU runs the program: because that is asked for, or because our own machine cannot.

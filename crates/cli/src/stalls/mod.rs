@@ -9,8 +9,9 @@ mod text;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use tracewright::words::{Wanted, how_to_get};
 use tracewright::{SourceStalls, StallMeter};
-use tracewright_input::{Protocol, Source};
+use tracewright_input::{Capture, Protocol, Source};
 use tracewright_profile::Window;
 
 use self::table::Tables;
@@ -111,7 +112,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     if !(0..capture.sources.len()).any(|index| wanted(index) && clocks.kind(index).is_some()) {
         let asked =
             (0..capture.sources.len()).filter(|&index| wanted(index)).map(|index| &capture.sources[index]);
-        return Err(without_cycles(&opts.capture.capture, asked));
+        return Err(without_cycles(capture, asked));
     }
     let window = Window::default();
     let within = Within { trace: &trace, again: false, has_funnel: false };
@@ -155,33 +156,20 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
 }
 
 /// Says that nothing tells the cycles of these sources, and what would.
-fn without_cycles<'a>(path: &Path, sources: impl Iterator<Item = &'a Source>) -> Error {
-    let (mut unread, mut advice) = (Vec::new(), Vec::new());
-    let add = |list: &mut Vec<String>, text: &str| {
-        if !list.iter().any(|other| other == text) {
-            list.push(text.to_owned());
-        }
-    };
-    for source in sources {
-        match &source.protocol {
-            Protocol::Unsupported(..) => add(&mut unread, &source.protocol_name()),
-            Protocol::Etm(_) => add(&mut advice, "switch on cycle counts (TRCCONFIGR.CCI)"),
-            Protocol::Etrace(_) => {
-                add(
-                    &mut advice,
-                    "record with --timing and --delta, or with times in E-Trace (--option notime=0)",
-                );
-            }
-            _ => {}
-        }
-    }
-    let path = path.display();
-    Error::Message(match (advice.is_empty(), unread.is_empty()) {
+fn without_cycles<'a>(capture: &Capture, sources: impl Iterator<Item = &'a Source>) -> Error {
+    let (unread, read): (Vec<_>, Vec<_>) =
+        sources.partition(|source| matches!(source.protocol, Protocol::Unsupported(..)));
+    let mut unread: Vec<_> = unread.into_iter().map(Source::protocol_name).collect();
+    unread.dedup();
+    let path = capture.path.display();
+    Error::Message(match (read.is_empty(), unread.is_empty()) {
         (true, false) => {
             format!("{path}: nothing tells cycles: tracewright cannot read {} yet", unread.join(", "))
         }
-        (true, true) => format!("{path}: nothing tells cycles here"),
-        _ => format!("{path}: nothing tells cycles here: {}", advice.join("; ")),
+        _ if read.iter().all(|source| matches!(source.protocol, Protocol::Registered(_))) => {
+            format!("{path}: nothing tells cycles here")
+        }
+        _ => format!("{path}: nothing tells cycles here: {}", how_to_get(Wanted::Cycles, capture)),
     })
 }
 

@@ -55,7 +55,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         return Err(Error::Message("--thread is for logs of tracewright's plugin for QEMU".into()));
     }
     let (trace, mut outcome) = opts.select.open(&opts.capture, false)?;
-    let trace = trace.range(opts.offsets.range());
+    let trace = opts.offsets.of(trace)?;
     let capture = trace.capture();
     let mut out = Output::stdout(opts.table.form());
     let mut another = false;
@@ -73,7 +73,9 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             stats.rows(&mut csv);
             out.write_all(csv.take().as_bytes())?;
         } else if opts.table.json {
-            out.write_all(json::line("stats", stats.json()).as_bytes())?;
+            let mut object = stats.json();
+            object["incomplete"] = read.reason_ids().into_iter().collect();
+            out.write_all(json::line("stats", object).as_bytes())?;
         } else {
             if std::mem::replace(&mut another, true) {
                 writeln!(out)?;

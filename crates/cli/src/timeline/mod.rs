@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use tracewright::profile::Outside;
 use tracewright::timeline::{Chrome, Firefox, Perfetto, SliceWriter, SourceSlices, Unit, Viewer};
+use tracewright::words::{Wanted, how_to_get};
 use tracewright::{Capture, Clocks, ThreadNames, Trace, has_timestamps};
 use tracewright_core::text::Printable;
 use tracewright_profile::Kind;
@@ -248,7 +249,8 @@ fn timestamps(opts: &Opts, trace: &Trace) -> Result<Clocks, Error> {
     }
     let path = opts.capture.capture.display();
     Err(Error::Message(format!(
-        "--clock time: {path} has no timestamps (TRCCONFIGR.TS; E-Trace: --option notime=0): choose another --clock"
+        "--clock time: {path} has no timestamps: {}, or choose another --clock",
+        how_to_get(Wanted::Timestamps, trace.capture())
     )))
 }
 

@@ -531,3 +531,24 @@ fn recordings_agree_with_spike_but_for_waits() {
         assert!(object["waits"].as_u64() > Some(0) && object["wait_rounds"].as_u64() > Some(100), "{object}");
     }
 }
+
+/// A log that cannot be read to its end is not equal, and does not look so.
+#[test]
+fn a_bad_line_of_a_log_is_not_passed_over() {
+    let place = Scratch::new("check-bad-line");
+    let header = "VALID,ADDRESS,INSN,PRIVILEGE,EXCEPTION,ECAUSE,TVAL,INTERRUPT\n";
+    let run = recorded(&place, "args", "");
+    let listing = place.join("listing");
+    run!("record -q --listing {listing} programs/bin/args.elf").ends(0);
+    let instructions = fs::read_to_string(&listing).unwrap();
+    let line = |line: &str| {
+        let mut words = line.split_whitespace();
+        Some(format!("1,{},{},0,0,0,0,0\n", words.next()?, words.next()?))
+    };
+    let lines: String = instructions.lines().take(20).filter_map(line).collect();
+    let log = place.write("bad.csv", format!("{header}{lines}1,zz,{}\n", "0,".repeat(40)).as_bytes());
+    let ran = run!("decode {run} --check {} --check-prefix", text(&log)).ends(1);
+    let ran = ran.begins("equal as far as the log could be read: 20 instructions");
+    // Of the line, only the field that is wrong is shown.
+    ran.says("line 22: expected a hexadecimal number (ADDRESS), found \"zz\"\n");
+}

@@ -253,6 +253,48 @@ fn rows_are_those_of_json() {
     refused.says("the argument '--format <FORMAT>' cannot be used with '--json'");
 }
 
+/// The rows of `decode` are its JSON objects: all that has no column is in the last one.
+#[test]
+fn what_is_decoded_is_that_of_json() {
+    if !has_programs("what_is_decoded_is_that_of_json", &["python3"]) {
+        return;
+    }
+    let folder = Scratch::new("csv-decode");
+    let capture = recorded(&folder, "args", TIMED);
+    for line in [
+        "samples/two-cores",
+        "samples/threads --elements --timestamps",
+        "samples/threads --by-time",
+        "samples/hello --instructions --last 20",
+        "samples/threads --calls",
+        "samples/two-cores --no-image",
+        "samples/two-cores --summary",
+        &format!("{capture} --instructions --from 0x200"),
+    ] {
+        let told = read(&run!("decode {line} --format csv").ends_within(0..=1).out);
+        let expected: Vec<_> = values(&run!("decode {line} --json").ends_within(0..=1).out).collect();
+        assert!(told.len() == expected.len() && !told.is_empty(), "{line}: {}", told.len());
+        for (row, object) in told.iter().zip(&expected) {
+            let mut more: Vec<_> = row.get("more").map_or("", |more| more).split("; ").collect();
+            for (name, value) in object.as_object().unwrap() {
+                let value = cell(value);
+                match row.get(name) {
+                    // A spreadsheet would take it for a formula.
+                    Some(told) => {
+                        assert_eq!(told.trim_start_matches('\''), value, "{line}: {name} of {object}")
+                    }
+                    None if !row.contains_key("more") => {}
+                    None => {
+                        let at = more.iter().position(|more| *more == format!("{name}={value}"));
+                        more.remove(at.unwrap_or_else(|| panic!("{line}: {name} of {object} in {row:?}")));
+                    }
+                }
+            }
+            assert!(more.iter().all(|more| more.is_empty()), "{line}: {row:?}");
+        }
+    }
+}
+
 #[test]
 fn coverage_and_differences_are_those_of_json() {
     if !has_programs("coverage_and_differences_are_those_of_json", &["python3"]) {

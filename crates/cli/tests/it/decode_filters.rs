@@ -7,12 +7,12 @@ use tracewright_etm::Protocol;
 use tracewright_testkit::perf::who;
 use tracewright_testkit::{Scratch, captures_for};
 
-use crate::run::{hex, recorded, run};
+use crate::run::{hex, recorded, run, values};
 use crate::support::processes::{map, started};
 
-/// The objects of a listing, without its first line.
+/// The objects of a listing, without its first line, and without the last if that says what is missing.
 fn listed(text: &str) -> Vec<Value> {
-    text.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect()
+    values(text).collect()
 }
 
 /// The objects that `decode` prints.

@@ -16,14 +16,20 @@ fn objects(line: &str) -> Sources {
     let mut sources = Sources::new();
     for line in ran.out.lines().skip(1) {
         let object: Value = serde_json::from_str(line).unwrap();
+        // The last line may say what is missing.
+        if object["kind"] == "tracewright" {
+            continue;
+        }
         let source = (object["buffer"].to_string(), object["id"].as_u64().unwrap());
         sources.entry(source).or_default().push(object);
     }
     sources
 }
 
+/// Whether an element counts: a place where code or trace is missing does, too.
 fn is_instruction(object: &Value) -> bool {
-    object["kind"] == "instruction"
+    let kinds = ["instruction", "no code", "mismatch", "unknown path", "gap"];
+    object["kind"].as_str().is_some_and(|kind| kinds.contains(&kind))
 }
 
 /// The last elements with so many instructions.
@@ -114,6 +120,57 @@ fn the_end_of_a_long_trace() {
     assert_eq!(after[..after.len() - 1], all[..after.len() - 1]);
 }
 
+/// Without code there are no instructions, and still no more lines than are asked for.
+#[test]
+fn without_code() {
+    let ran = run!("decode samples/two-cores --last 3").ends(1);
+    for id in ["0x10", "0x11"] {
+        let is_missing =
+            |line: &&str| ["no code at", "gap "].iter().any(|what| line.contains(&format!("{id} {what}")));
+        let count = ran.out.lines().filter(is_missing).count();
+        assert_eq!(count, 3, "{}", ran.out);
+    }
+    let around = run!("decode samples/two-cores --around 0x80 --count 2").ends(1).out;
+    assert!(around.lines().filter(|line| line.contains("no code at")).count() <= 8, "{around}");
+}
+
+/// The last entries and exits of each source, and the call stacks.
+#[test]
+fn calls() {
+    for (capture, sources) in [("samples/threads", 2), ("samples/hello", 1)] {
+        let all: Vec<_> = run!("decode {capture} --calls --json").good().lines().map(str::to_owned).collect();
+        let last: Vec<_> =
+            run!("decode {capture} --calls --json --last 4").good().lines().map(str::to_owned).collect();
+        let mut expected = vec![all[0].clone()];
+        let is_stack = |line: &str| line.contains("\"backtrace\"");
+        let id = |line: &str| -> Option<u64> { serde_json::from_str::<Value>(line).unwrap()["id"].as_u64() };
+        for (at, line) in all.iter().enumerate().skip(1) {
+            let later = all[at + 1..].iter().filter(|later| !is_stack(later) && id(later) == id(line));
+            if is_stack(line) || later.count() < 4 {
+                expected.push(line.clone());
+            }
+        }
+        assert_eq!(last, expected, "{capture}");
+        assert_eq!(last.iter().filter(|line| is_stack(line)).count(), sources);
+    }
+    run!("decode samples/hello --calls --around 0x20").ends(2);
+}
+
+/// Tables of several buffers say which is which.
+#[test]
+fn buffers_are_named() {
+    let Some(captures) = captures_for("buffers_are_named", "coresight/juno_r1_1") else { return };
+    let capture = captures.display();
+    for more in ["", "--last 3", "--around 0x10", "--calls", "--instructions", "--no-image"] {
+        // What is not readable in one of the buffers does not matter here.
+        let ran = run!("decode {capture} {more}").ends(1);
+        let ran = ran.begins(format!("buffer ETB_0 ({capture}/cstrace.bin)\n"));
+        assert_eq!(ran.out.lines().filter(|line| line.starts_with("buffer ETB_")).count(), 2, "{more}");
+    }
+    let one = run!("decode {capture} --buffer ETB_0 --last 3").ends(1);
+    assert!(one.out.starts_with("    offset id "), "{}", one.out);
+}
+
 /// With a filter: the last instructions of what is asked for.
 #[test]
 fn of_a_part() {
@@ -145,4 +202,15 @@ fn timestamps() {
     let lines = tail.lines().filter(|line| line.contains("0x11 "));
     assert!(lines.clone().count() > 1, "{tail}");
     assert!(lines.skip(1).all(|line| all.contains(line)), "{tail}\n{all}");
+}
+
+/// Lines with a timestamp fit into 80 columns, too: names are cut.
+#[test]
+fn lines_with_timestamps_fit() {
+    for more in ["--timestamps", "--timestamps --instructions", "--by-time"] {
+        let listing = run!("decode samples/threads {more}").good();
+        let blocks = listing.lines().filter(|line| line.contains(" report+") || line.contains(" square+"));
+        assert!(blocks.clone().count() > 5, "{listing}");
+        blocks.for_each(|line| assert!(line.chars().count() <= 80, "{line}"));
+    }
 }

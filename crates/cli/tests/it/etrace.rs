@@ -268,3 +268,33 @@ fn a_log_brings_the_boot_code() {
         }
     }
 }
+
+/// Messages of a source that nobody described are not passed over in silence.
+#[test]
+fn sources_that_are_not_described_are_told() {
+    let folder = Scratch::new("etrace-strangers");
+    let mut both = Vec::new();
+    for id in [1, 2] {
+        let run = folder.join(&format!("run{id}"));
+        run!("record -q -o {run} --option source_bits=4 --option id={id} programs/bin/args.elf").ends(0);
+        both.extend(fs::read(format!("{run}/trace.bin")).unwrap());
+    }
+    let raw = folder.write("both.bin", &both);
+    let raw = text(&raw);
+    let source = "--source etrace,isa=rv64,encapsulation=standard,source_bits=4,nocontext=false,ecause_width=6,bpred_size=7,\
+                  cache_size=7,call_counter_size=4,return_stack_size=5,sijump_p=true,iret_ext=true,support=standard";
+    let line = format!("{raw} --image programs/bin/args.elf {source},id=1");
+    let told = "bytes not read: no source of this buffer has ID 0x02 (there are 0x01)";
+    for verb in ["decode", "profile", "stats", "packets"] {
+        let line = if ["decode", "profile"].contains(&verb) {
+            line.clone()
+        } else {
+            line.replace("--image programs/bin/args.elf", "")
+        };
+        run!("{verb} {line}").ends(1).says(told);
+        run!("{verb} {line} --id 1").ends(0).says_not("not read");
+        run!("{verb} {line} {source},id=2").ends(0).says_not("not read");
+    }
+    // Of several that are described, too.
+    run!("decode {line} {source},id=3").ends(1).says("has ID 0x02 (there are 0x01, 0x03)");
+}

@@ -4,7 +4,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use crate::run::{Ran, copy_folder, elf, root, run, text, words};
+use crate::run::{Ran, copy_folder, elf, ran, root, run, text, words};
 use tracewright_testkit::qemu::{Guest, Variant, build};
 use tracewright_testkit::{Scratch, captures_for, skip};
 
@@ -142,7 +142,100 @@ fn what_info_says_of_a_raw_file_can_be_used() {
     }
     let place = Scratch::new("kinds");
     let noise = place.write("noise", &[0xff; 4096]);
-    run!("info {}", text(&noise)).ends(2).says("nothing in its 4096 bytes looks like trace");
+    let nothing = run!("info {}", text(&noise)).ends(2).says("nothing in its 4096 bytes looks like trace");
+    nothing.says_not("tracewright info");
     let none = run!("info {} --json", text(&noise)).ends(1).json();
     assert_eq!(none["fits"].as_array().unwrap().len(), 0);
+}
+
+/// Types what `info` says to try, with more options, in a shell.
+fn tried(file: &str, more: &str) -> Ran {
+    let info = run!("info {file}").ends(0).out;
+    // Lines fit, but for those with a path, which may be as long as it likes.
+    assert!(info.lines().all(|line| line.chars().count() <= 80 || line.contains('/')), "{info}");
+    let (_, line) = info.split_once("\n  try      ").unwrap_or_else(|| panic!("{info}"));
+    // A backslash at the end of a line joins it with the next.
+    let mut typed = String::new();
+    for line in line.lines() {
+        typed += line.trim_end_matches('\\');
+        if !line.ends_with('\\') {
+            break;
+        }
+    }
+    let command = env!("CARGO_BIN_EXE_tracewright");
+    let typed = match typed.starts_with("tail ") {
+        true => typed.replace("| tracewright", &format!("| {command}")),
+        false => format!("{command} decode {file} {typed}"),
+    };
+    ran(Command::new("sh").args(["-c", &format!("{typed} {more}")]).current_dir(root()))
+}
+
+/// Recordings of ours whose description was lost: with the program and what `info` says, all instructions come back.
+#[test]
+fn a_recording_is_read_without_its_description() {
+    let place = Scratch::new("kinds-own");
+    for (number, (program, more)) in [
+        ("sort", ""),
+        ("tasks32", ""),
+        ("args", "--option encapsulation=smi"),
+        ("args", "--option data=address,value"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let capture = place.join(&format!("run{number}"));
+        run!("record -q {more} -o {capture} programs/bin/{program}.elf").ends_within(0..=1);
+        let expected = run!("decode {capture} --summary --json").ends_within(0..=1).out;
+        let file = format!("{capture}/trace.bin");
+        // What runs before a bare program is not in its file.
+        let rom = format!("{capture}/code.bin");
+        let rom = if fs::exists(&rom).unwrap() { format!("--image {rom}@1000") } else { String::new() };
+        let told = tried(&file, &format!("--image programs/bin/{program}.elf {rom} --summary --json"));
+        let count =
+            |json: &str| serde_json::from_str::<serde_json::Value>(json).unwrap()["instructions"].clone();
+        assert_eq!(count(&told.ends_within(0..=1).out), count(&expected), "{program} {more}");
+        run!("info {file}").ends(0).prints(format!("  tracewright info {capture}\n"));
+    }
+}
+
+/// Traces of the reference flow and its C codec: messages of SMI, and packets that make sense.
+#[test]
+fn messages_of_the_reference_flow_are_recognised() {
+    let Some(captures) = captures_for("messages_of_the_reference_flow_are_recognised", "riscv/etrace") else {
+        return;
+    };
+    let mut seen = 0;
+    for folder in
+        ["itype3_basic", "itype3_debug", "itype4_basic", "itype4_debug", "itype4_fake_scf", "c_codec_options"]
+    {
+        for file in fs::read_dir(captures.join(folder)).unwrap().map(|file| file.unwrap().path()) {
+            if file.extension().is_none_or(|ending| ending != "te_inst_raw") {
+                continue;
+            }
+            let file = text(&file);
+            let info = run!("info {file} --json").ends(0).json();
+            let options = info["fits"][0]["options"].as_str().unwrap();
+            assert!(options.contains("encapsulation=smi"), "{file}: {options}");
+            run!("stats {file} {options}").ends(0);
+            seen += 1;
+        }
+    }
+    assert!(seen > 100, "{seen}");
+}
+
+/// Frames after a header, or of which the first is cut.
+#[test]
+fn frames_are_found_wherever_they_begin() {
+    let place = Scratch::new("kinds-shifted");
+    let frames = fs::read(root().join("samples/two-cores/buffer_0.bin")).unwrap();
+    for skip in [1, 5, 15, 100] {
+        let file = place.write(&format!("shifted{skip}.bin"), &[&vec![0x5a; skip][..], &frames].concat());
+        let info = run!("info {} --json", text(&file)).ends(0).json();
+        assert_eq!(info["fits"][0]["skip"], skip % 16, "{info}");
+        tried(text(&file), "--no-image").ends_within(0..=1).prints("0xffff800010081000");
+    }
+    let file = place.write("cut.bin", &frames[3..]);
+    run!("info {}", text(&file)).ends(0).prints("looks like CoreSight frames, after the first 13 bytes");
+    let file = place.write("whole.bin", &frames);
+    assert_eq!(run!("info {} --json", text(&file)).ends(0).json()["fits"][0]["skip"], 0);
 }

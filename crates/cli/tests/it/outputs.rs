@@ -226,15 +226,21 @@ fn outputs_of_other_kinds_are_replaced_only_by_force() {
     let old = |name: &str, bytes: &[u8]| folder.write(name, bytes).to_str().unwrap().to_owned();
     let elf = old("old.elf", b"\x7fELF old");
     let source = old("old.c", b"int main;");
-    let (text, json) = (old("old.txt", b"old"), old("old.json", b"{}"));
-    let xml = old("old.svg", b"<svg/>");
+    let (text, json) =
+        (old("old.txt", b"main 12\n"), old("old.json", b"{\"verb\":\"stats\",\"version\":2}\n"));
+    let xml = old("old.svg", b"<coverage version=\"tracewright\"/>");
+    // What others wrote.
+    let (notes, data) = (old("notes.txt", b"Notes on the design.\n"), old("data.json", b"{\"a\":1}"));
+    let (table, picture) = (old("prices.csv", b"date,price\n2026-01-01,12\n"), old("logo.svg", b"<svg/>"));
     // What a verb writes, to files that it must not replace, and to one that it may.
     let cases = [
-        ("profile CAPTURE -o FILE", vec![&elf, &source, &json, &xml], &text),
-        ("profile CAPTURE --format flamegraph -o FILE", vec![&elf, &source, &text], &xml),
+        ("profile CAPTURE -o FILE", vec![&elf, &source, &json, &xml, &notes, &table], &text),
+        ("profile CAPTURE --format csv -o FILE", vec![&json, &notes, &table], &text),
+        ("profile CAPTURE --format flamegraph -o FILE", vec![&elf, &source, &text, &picture], &xml),
+        ("profile CAPTURE --json -o FILE", vec![&text, &data], &json),
         ("profile CAPTURE --format tracewright -o FILE", vec![&elf, &text], &folder.join("kept.prof")),
         ("coverage CAPTURE --format lcov -o FILE", vec![&elf, &source, &json], &text),
-        ("timeline CAPTURE -o FILE", vec![&elf, &text], &json),
+        ("timeline CAPTURE -o FILE", vec![&elf, &text, &data], &json),
         ("merge CAPTURE -o FILE", vec![&elf, &text], &folder.join("kept.prof")),
         ("record -q --log FILE programs/bin/args.elf", vec![&elf, &source, &text], &folder.join("run.log")),
         ("record -q --listing FILE programs/bin/args.elf", vec![&elf, &source, &json], &text),
@@ -389,4 +395,57 @@ fn outputs_that_cannot_be_are_refused_before_anything_runs() {
     run!("encode samples/retirement.log --image {program} -o {out}")
         .ends(2)
         .says("the log names its programs");
+}
+
+/// What we wrote, in any format, is replaced when it is written again.
+#[test]
+fn our_own_outputs_are_recognised() {
+    let folder = recorded();
+    let formats = "table csv tree folded flamegraph pprof callgrind llvm llvm-binary llvm-contexts profgen bolt fdata gcov gcov-16 autofdo \
+                   bolt-simpleperf branch-list tracewright";
+    let rows = "functions loops blocks branches edges call-edges call-tree";
+    let mut lines: Vec<_> =
+        formats.split_whitespace().map(|of| format!("profile CAPTURE --calls --format {of}")).collect();
+    lines.extend(
+        rows.split_whitespace().map(|of| format!("profile CAPTURE --calls --format csv --rows {of}")),
+    );
+    lines.extend(
+        ["table", "csv", "lcov", "cobertura", "llvm-json"]
+            .map(|of| format!("coverage CAPTURE --format {of}")),
+    );
+    lines.extend(
+        ["table", "csv", "folded", "flamegraph"].map(|of| format!("diff CAPTURE CAPTURE --format {of}")),
+    );
+    lines.extend(["chrome", "firefox", "perfetto"].map(|of| format!("timeline CAPTURE --format {of}")));
+    let others = [
+        "profile CAPTURE --json",
+        "profile CAPTURE --format tree --calls --json",
+        "coverage CAPTURE --json",
+        "coverage CAPTURE --missing",
+        "diff CAPTURE CAPTURE --json",
+        "merge CAPTURE PROFILE",
+    ];
+    lines.extend(others.map(str::to_owned));
+    for (number, line) in lines.iter().enumerate() {
+        let file = folder.join(&format!("out{number}"));
+        let line = format!("{line} -q -o {file}");
+        let case = Case { folder: &folder, line: &line };
+        ran(&mut case.command()).ends(0);
+        // Some have nothing to say of this program.
+        if fs::exists(&file).unwrap() {
+            ran(&mut case.command()).ends(0);
+        }
+    }
+    for option in ["--listing", "--log", "--summary-json"] {
+        let line = format!("record -q {option} {} programs/bin/args.elf", folder.join(option));
+        for _ in 0..2 {
+            ran(&mut Case { folder: &folder, line: &line }.command()).ends(0);
+        }
+    }
+    for option in ["--histogram", "--timeline"] {
+        let line = format!("stalls CAPTURE -q {option} {}", folder.join(&format!("{option}.svg")));
+        for _ in 0..2 {
+            ran(&mut Case { folder: &folder, line: &line }.command()).ends(0);
+        }
+    }
 }

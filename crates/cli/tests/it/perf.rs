@@ -245,3 +245,18 @@ fn a_whole_process_is_that_of_the_perf_that_is_here() {
     assert_eq!(ours.instructions, instructions(&listed));
     assert_eq!(ours.branches, branches(&branched));
 }
+
+/// What a recording lacks, perf can record: no register is named that its user cannot set.
+#[test]
+fn hints_are_for_users_of_perf() {
+    let Some(captures) = captures_for("hints_are_for_users_of_perf", "perf/simpleperf/perf_etm.data") else {
+        return;
+    };
+    let capture = captures.display();
+    let cycles = "record them with perf record -e cs_etm/cycacc/";
+    run!("stalls {capture}").ends(2).says(cycles).says_not("TRCCONFIGR");
+    run!("profile {capture} --from-cycle 1").ends(2).says(cycles).says_not("--timing");
+    run!("profile {capture} --format folded --weight cycles").ends(2).says(cycles);
+    let other = run!("decode samples/hello --symfs .").ends(2);
+    other.says("name the programs of this capture with --image FILE[@ADDR]");
+}

@@ -22,6 +22,12 @@ fn a_recording_is_a_capture_and_arguments_are_the_programs() {
     }
     assert_eq!(printed[0], printed[1]);
     run!("record programs/bin/args.elf -o run").ends(0).says("-o comes after the program");
+    let misplaced = "warning: --max-instructions comes after the program, so it is the program's";
+    for given in ["--max-instructions 5", "--max-instructions=5"] {
+        run!("record programs/bin/args.elf {given}").ends(0).says(misplaced).prints("--max-instructions");
+        run!("record programs/bin/args.elf -- {given}").ends(0).says_not("warning");
+    }
+    run!("record programs/bin/args.elf --color-of-the-sky").ends(0).says_not("warning");
     run!("record --symfs / programs/bin/args.elf")
         .ends(2)
         .says("--symfs is for programs that run under QEMU");
@@ -226,6 +232,6 @@ fn an_endless_program_can_be_stopped() {
     std::thread::sleep(Duration::from_millis(300));
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     let ran = Ran::new("record".into(), child.wait_with_output().unwrap());
-    ran.ends(1).says("stopped by a signal (Ctrl-C)");
+    ran.ends(1).says("stopped by a signal (Ctrl-C, SIGTERM or SIGHUP)");
     run!("record -q --from-log {log}").ends(0);
 }

@@ -318,7 +318,7 @@ fn a_signal_to_us_stops_it() {
     let child = place.start(&forever);
     std::thread::sleep(Duration::from_secs(1));
     signal("TERM", &child.id().to_string());
-    ended(child).ends(143).says("stopped by a signal (Ctrl-C) after ");
+    ended(child).ends(143).says("stopped by a signal (Ctrl-C, SIGTERM or SIGHUP) after ");
     assert!(place.decoded() > 1000);
 }
 

@@ -32,6 +32,8 @@ struct Facts {
     /// Elements that tell that something is missing.
     elements: BTreeMap<String, u64>,
     blocks: usize,
+    /// Packets of all sources.
+    read: u64,
     /// The status of decode.
     status: i32,
 }
@@ -61,6 +63,7 @@ impl Facts {
             }
         };
         add("empty", u64::from(buffer["bytes"] == 0));
+        self.read += sum(rows(buffer, "sources"), "packets");
         for source in rows(buffer, "sources") {
             add("unread", source["unread_bytes"].as_u64().unwrap_or(0));
             for (kind, counts) in source["kinds"].as_object().unwrap() {
@@ -103,6 +106,11 @@ impl Facts {
         !self.packets.is_empty()
     }
 
+    /// Whether there is trace, and no source that can be read.
+    fn is_unreadable(&self) -> bool {
+        self.read == 0 && self.packets.contains_key("unread")
+    }
+
     /// Whether something is missing from what is decoded.
     fn of_decoding(&self) -> bool {
         let is_of_source = |(what, _): (&String, &u64)| *what != "Overflow" && *what != "Discard";
@@ -142,6 +150,22 @@ fn every_verb_has_the_status_that_its_capture_deserves() {
             check(format!("packets {capture}"), facts.of_reading());
             check(format!("stats {capture}"), facts.of_reading());
             let is_missing = facts.of_decoding();
+            if facts.is_unreadable() {
+                assert_eq!(facts.status, 2, "decode {capture}");
+                let kept = scratch.join(&format!("{name}.none"));
+                for verb in [
+                    format!("decode {capture} --summary"),
+                    format!("profile {capture}"),
+                    format!("coverage {capture} --json"),
+                    format!("timeline {capture} -o {kept}"),
+                    format!("diff {capture} {capture}"),
+                    format!("merge {capture} -o {kept}"),
+                ] {
+                    run!("{verb}").ends(2).says("nothing could be read: no source has a protocol");
+                }
+                assert!(!PathBuf::from(kept).exists());
+                return wrong;
+            }
             assert_eq!(facts.status, i32::from(is_missing), "decode {capture}: {facts:?}");
             // With a program that does not explain the trace, nothing is counted.
             let refused = run!("decode {capture} --summary");
@@ -194,6 +218,23 @@ fn a_source_that_is_left_out_is_not_missing() {
     for verb in ["packets", "stats"] {
         run!("{verb} {}", text(&captures)).ends(1).says("cannot read STM yet");
         run!("{verb} {} --id 0x10", text(&captures)).ends(0).says_not("STM");
+    }
+}
+
+/// What is past the end of the trace cannot be read, and a file that is not there cannot be used: nothing is done then.
+#[test]
+fn what_is_not_there_is_told_before_any_work() {
+    for verb in ["decode", "packets", "stats", "profile", "coverage", "timeline -o -"] {
+        let end = "--from 0x60 is past the end of the trace: ETB_0 ends at 0x60";
+        let ran = run!("{verb} samples/hello --from 0x60").ends(2).says(end);
+        assert_eq!(ran.out, "", "{verb}");
+        run!("{verb} samples/hello --from 0x40").ends_within(0..=1).says_not("past the end");
+    }
+    run!("decode samples/hello --around 4096").ends(2).says("--around 0x1000 is past the end of the trace");
+    for verb in ["decode", "info", "profile", "coverage", "stalls"] {
+        let ran = run!("{verb} samples/hello --image samples/none.elf@400000").ends(2);
+        let ran = ran.says("'samples/none.elf@400000' for '--image <FILE[@ADDR]>': no such file");
+        assert_eq!(ran.out, "", "{verb}");
     }
 }
 

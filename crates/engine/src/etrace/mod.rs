@@ -194,7 +194,7 @@ impl Protocol for Etrace {
             return feed.no_packet(offset, len, message);
         };
         if message.source != feed.id {
-            return;
+            return feed.stranger(message.source, len);
         }
         if let Some(address) = sync(packet) {
             feed.synchronised();

@@ -31,7 +31,11 @@ pub(super) fn event(line: &[u8], state: &mut State) -> Result<Option<Event>, Lin
             Some(value) if value <= max && (if is_last { scan.0.is_empty() } else { scan.eat(",") }) => {
                 Ok(value)
             }
-            _ => Err(LineProblem::unexpected(what, before)),
+            // Only the field, unless more follows where none may.
+            _ => {
+                let len = before.iter().position(|&byte| byte == b',').filter(|_| !is_last);
+                Err(LineProblem::unexpected(what, &before[..len.unwrap_or(before.len())]))
+            }
         }
     };
     let is_valid = field("0 or 1 (VALID)", 1, false)? == 1;

@@ -185,7 +185,11 @@ impl Checked {
         let (instructions, traps) = (self.equal.instructions, self.equal.traps);
         let plural = |count: u64| if count == 1 { "" } else { "s" };
         let Some((offset, how)) = &self.parted else {
-            let after = if self.skipped > 0 { " after the log's beginning" } else { "" };
+            let after = match (self.skipped, &self.log_error) {
+                (_, Some(_)) => " as far as the log could be read",
+                (1.., None) => " after the log's beginning",
+                (0, None) => "",
+            };
             let mut text = format!(
                 "equal{after}: {instructions} instruction{}, {traps} trap{}",
                 plural(instructions),

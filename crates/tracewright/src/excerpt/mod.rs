@@ -19,7 +19,7 @@ use crate::trace::Trace;
 pub struct ExcerptOptions<'a> {
     /// Offset in the trace file that the excerpt is around; `None` for the end of the trace.
     pub around: Option<u64>,
-    /// Instructions before the point, and as many after it.
+    /// Instructions before the point, and as many after it. A place where code or trace is missing counts as an instruction.
     pub count: u64,
     /// Which elements are kept.
     pub shows: fn(&Element) -> bool,
@@ -97,6 +97,23 @@ impl Trace {
     /// Fails if the trace cannot be read.
     pub fn around(&self, offset: u64, count: u64) -> Result<Outcome<Vec<Excerpt>>, Error> {
         self.excerpts(&ExcerptOptions::new(Some(offset), count))
+    }
+
+    /// Returns the chosen buffer whose trace ends last, and the offset at which it ends; `None` if that of any buffer is not known (a pipe,
+    /// a compressed file).
+    ///
+    /// # Errors
+    /// Fails if there is no such source or buffer.
+    pub fn end(&self) -> Result<Option<(&Buffer, u64)>, Error> {
+        let mut last = None;
+        for buffer in self.buffers()? {
+            let is_packed = buffer.pieces.iter().flatten().any(|piece| piece.packed.is_some());
+            let Some(end) = buffer.bytes().filter(|_| !is_packed).and_then(|_| end_of(buffer)) else {
+                return Ok(None);
+            };
+            last = last.into_iter().chain([(buffer, end)]).max_by_key(|(_, end)| *end);
+        }
+        Ok(last)
     }
 
     fn excerpts(&self, options: &ExcerptOptions<'_>) -> Result<Outcome<Vec<Excerpt>>, Error> {

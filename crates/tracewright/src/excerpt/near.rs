@@ -83,9 +83,13 @@ impl<'a> NearState<'a> {
     }
 }
 
+/// Returns how many instructions an element counts as: where code or trace is missing, one stands for those that nobody can list.
 fn instructions(listed: &Listed) -> u64 {
     match &listed.element {
         Element::Block(block) => block.count.into(),
+        Element::NoCode { .. } | Element::Mismatch(_) | Element::UnknownPath { .. } | Element::Gap { .. } => {
+            1
+        }
         _ => 0,
     }
 }

@@ -8,6 +8,7 @@ use crate::clocks::{Clocks, has_timestamps};
 use crate::error::Error;
 use crate::glance;
 use crate::trace::Trace;
+use crate::words::{Wanted, how_to_get};
 
 /// Most IDs that are listed.
 const MOST_LISTED: usize = 12;
@@ -22,8 +23,8 @@ pub(crate) fn check_window(window: &Window, trace: &Trace, clocks: &Clocks) -> R
     let instead = "--from and --to take offsets in the trace file instead";
     if window.cycles.is_some() && !sources.clone().any(|(index, _)| clocks.kind(index).is_some()) {
         return Err(Error::Selection(format!(
-            "--from-cycle, --to-cycle: nothing tells cycles here (record with --timing and --delta, switch on cycle counts, \
-             TRCCONFIGR.CCI, or times in E-Trace, --option notime=0); {instead}"
+            "--from-cycle, --to-cycle: nothing tells cycles here ({}); {instead}",
+            how_to_get(Wanted::Cycles, trace.capture())
         )));
     }
     if window.times.is_none() || sources.clone().any(|(_, source)| has_timestamps(source)) {
@@ -33,7 +34,8 @@ pub(crate) fn check_window(window: &Window, trace: &Trace, clocks: &Clocks) -> R
     let is_timestamp = |element: &Element| matches!(element, Element::Timestamp { .. });
     if glance::sources_with(trace.capture(), sources.map(|(index, _)| index), is_timestamp)?.is_empty() {
         return Err(Error::Selection(format!(
-            "--from-time, --to-time: the trace has no timestamps (TRCCONFIGR.TS; E-Trace: --option notime=0); {instead}"
+            "--from-time, --to-time: the trace has no timestamps ({}); {instead}",
+            how_to_get(Wanted::Timestamps, trace.capture())
         )));
     }
     Ok(())
@@ -61,7 +63,8 @@ pub(crate) fn check_threads(trace: &Trace, option: &str) -> Result<(), Error> {
     };
     if glance::sources_with(trace.capture(), sources.map(|(index, _)| index), is_context)?.is_empty() {
         return Err(Error::Selection(format!(
-            "{option}: nothing tells which thread ran: the trace has no context IDs (TRCCONFIGR.CID; E-Trace: --option nocontext=0)"
+            "{option}: nothing tells which thread ran: the trace has no context IDs ({})",
+            how_to_get(Wanted::ContextIds, trace.capture())
         )));
     }
     Ok(())

@@ -123,7 +123,7 @@ impl Summary {
             0 => {
                 format!("killed by {}: {recorded} were recorded until then{kept}", signal_name(signal))
             }
-            _ => format!("stopped by a signal (Ctrl-C) after {recorded}{kept}"),
+            _ => format!("stopped by a signal (Ctrl-C, SIGTERM or SIGHUP) after {recorded}{kept}"),
         })
     }
 

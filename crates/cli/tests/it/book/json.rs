@@ -274,9 +274,21 @@ fn anchor(title: &str) -> String {
     title.to_lowercase().replace(' ', "-")
 }
 
+/// The names of reasons on the page.
+fn reasons() -> BTreeSet<String> {
+    let page = fs::read_to_string(root().join(BOOK).join("reference/json.md")).unwrap();
+    let (_, section) = page.split_once("## Why the status is 1\n").unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split(" | ").next());
+    rows.flat_map(|row| row.split(['`', ',', ' ']).map(str::to_owned))
+        .filter(|name| !name.is_empty())
+        .collect()
+}
+
 #[test]
 fn every_field_is_as_the_page_says() {
     let sections = page();
+    let (names, mut told) = (reasons(), BTreeSet::new());
     let place = Place::new(Path::new("json"));
     let mut comparison = Comparison { sections: &sections, wrong: BTreeSet::new(), seen: BTreeSet::new() };
     for (section, run) in RUNS {
@@ -293,13 +305,22 @@ fn every_field_is_as_the_page_says() {
         let is_listing = matches!(*section, "packets" | "decode");
         for (number, object) in objects.iter().enumerate() {
             let has_version = object["version"] == 2 && object["verb"] == verb;
-            assert_eq!(has_version, number == 0 || !is_listing, "{run}: {object}");
+            // The last line of a listing says why it is not complete.
+            let is_last = number + 1 == objects.len() && object["kind"] == "tracewright";
+            assert_eq!(has_version, number == 0 || !is_listing || is_last, "{run}: {object}");
+            let reasons = [&object["incomplete"], &object["funnel"]["incomplete"]];
+            let reasons = reasons.into_iter().filter_map(Value::as_array).flatten();
+            for reason in reasons {
+                assert!(names.contains(reason.as_str().unwrap()), "{run}: {reason} is not on the page");
+                told.insert(reason.as_str().unwrap().to_owned());
+            }
         }
         assert_eq!(objects[0]["kind"] == "tracewright", is_listing, "{run}");
-        for object in objects.iter().skip(is_listing.into()) {
+        for object in objects.iter().filter(|object| object["kind"] != "tracewright") {
             comparison.object(&anchor(section), "", object.as_object().unwrap());
         }
     }
+    assert!(["lost-trace", "no-code"].iter().all(|name| told.contains(*name)), "{told:?}");
     let Comparison { wrong, seen, .. } = comparison;
     assert!(wrong.is_empty(), "{wrong:#?}");
     let never = sections.iter().flat_map(|(section, fields)| {
