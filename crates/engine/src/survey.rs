@@ -292,7 +292,7 @@ impl EtraceSink for Messages {
                 self.unusual += u64::from(is_beyond);
             }
             Content::Instruction(Packet::Start(start)) => {
-                self.sync(start.address, start.context.privilege, false)
+                self.sync(start.address, start.context.privilege, false);
             }
             Content::Instruction(Packet::Trap(trap)) => {
                 if let Some(address) = trap.address {
