@@ -33,7 +33,7 @@ use self::listing::{Lines, Listing, When};
 use self::opencsd::OpenCsd;
 use self::rows::{EventName, Rows};
 use self::text::{Detail, Text};
-use crate::args::{CaptureArgs, ProgramArgs, SelectArgs, offset};
+use crate::args::{CaptureArgs, InlineArgs, ProgramArgs, SelectArgs, offset};
 use crate::clocks::{self, report_ends};
 use crate::etrace::is_etrace;
 use crate::filter::FilterArgs;
@@ -83,6 +83,9 @@ pub struct Opts {
     /// Each instruction, with source lines where the images have them.
     #[arg(long, group = "detail")]
     instructions: bool,
+
+    #[command(flatten)]
+    inline: InlineArgs,
 
     /// Everything: also timestamps, cycle counts and events.
     #[arg(long, group = "detail")]
@@ -185,7 +188,7 @@ Gap and Cyc; nothing if cycles are not counted (TRCCONFIGR.CCI)."
 impl Opts {
     fn detail(&self) -> Detail {
         match (self.instructions, self.elements) {
-            (true, _) => Detail::Instructions,
+            (true, _) => Detail::Instructions { inlined: self.inline.shows() },
             (_, true) => Detail::Elements,
             _ => Detail::Blocks,
         }

@@ -230,7 +230,8 @@ fn outputs_of_other_kinds_are_replaced_only_by_force() {
     let xml = old("old.svg", b"<svg/>");
     // What a verb writes, to files that it must not replace, and to one that it may.
     let cases = [
-        ("profile CAPTURE -o FILE", vec![&elf, &source, &json, &xml], &text),
+        ("profile CAPTURE --format table -o FILE", vec![&elf, &source, &json, &xml], &text),
+        ("profile CAPTURE -o FILE", vec![&elf, &source], &xml),
         ("profile CAPTURE --format flamegraph -o FILE", vec![&elf, &source, &text], &xml),
         ("profile CAPTURE --format tracewright -o FILE", vec![&elf, &text], &folder.join("kept.prof")),
         ("coverage CAPTURE --format lcov -o FILE", vec![&elf, &source, &json], &text),
