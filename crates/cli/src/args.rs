@@ -127,7 +127,12 @@ pub struct InlineArgs {
 impl InlineArgs {
     /// Chooses what a program shows.
     pub fn of(&self, program: Program) -> Program {
-        program.show_inlined(!self.no_inline)
+        program.show_inlined(self.shows())
+    }
+
+    /// Returns whether inlined functions are shown.
+    pub fn shows(&self) -> bool {
+        !self.no_inline
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use tracewright::words;
 use tracewright_capture::encode::{self, EncodedInput};
 use tracewright_capture::protocol::Traced;
 use tracewright_capture::record::{Outputs, ReadOptions, read};
@@ -156,7 +157,8 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     }
     if !is_quiet() {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        report(&format!("{name}: {} instructions encoded", grouped(instructions)));
+        let what = words::plural(instructions, "instruction");
+        report(&format!("{name}: {} {what} encoded", grouped(instructions)));
         traced_lines(&traced, instructions, Some(dir));
     }
     Ok(Outcome::from_errors((!is_good || traced.is_cut()).into()))

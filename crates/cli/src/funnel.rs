@@ -1,7 +1,7 @@
 //! What became of all that was traced: the last words of every verb that counts.
 
 use serde_json::{Value, json};
-use tracewright_profile::{Funnel, Profile, Program};
+use tracewright_profile::{Funnel, Named, Profile, Program};
 
 use crate::output::{Outcome, is_quiet, report, say};
 use crate::record::grouped;
@@ -75,6 +75,19 @@ pub fn report_sums(funnel: &Funnel, left: &Left<'_>) {
         lines(funnel, &[], left).iter().for_each(|line| say(line));
     }
     report_nothing(funnel, left);
+}
+
+/// Reports that symbols are missing for most of what ran; says whether they are. This is the same in all verbs that count by
+/// function: names are missing in the program.
+pub fn report_names(of: Named) -> Outcome {
+    if !of.lacks_symbols() {
+        return Outcome::Good;
+    }
+    let (unnamed, all) = (grouped(of.all - of.named), grouped(of.all));
+    report(&format!(
+        "symbols are missing for {unnamed} of {all} instructions that ran: give programs with symbols (--image, --symfs)"
+    ));
+    Outcome::HadErrors
 }
 
 fn report_nothing(funnel: &Funnel, left: &Left<'_>) {

@@ -67,6 +67,13 @@ impl Binary {
         self.name.rsplit('/').next().unwrap_or(&self.name)
     }
 
+    /// Returns whether the binary is a shared library, judging by its name: `libc.so.6`, `ld-linux-aarch64.so.1`,
+    /// `[vdso]`.
+    pub fn is_library(&self) -> bool {
+        let name = self.file_name();
+        name == "[vdso]" || name.ends_with(".so") || name.contains(".so.")
+    }
+
     /// Returns the build ID in hexadecimal.
     pub fn build_id_hex(&self) -> String {
         self.build_id.iter().map(|byte| format!("{byte:02x}")).collect()

@@ -1,8 +1,10 @@
 //! Comparison of two profiles, of the same build or of two builds of a program.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 
 use crate::counts::{Binary, Code, Place, Profile, Runs};
+use crate::functions::Functions;
 use crate::program::Program;
 
 /// A profile and its binaries.
@@ -54,8 +56,9 @@ impl Diff {
     /// Compares two profiles.
     pub fn new(sides: [Side<'_>; 2]) -> Self {
         let instructions = sides.map(|side| side.profile.instructions());
-        let branches = branches(sides);
-        let mut diff = Self { instructions, branches, functions: functions(sides), ..Self::default() };
+        let names = Names::of(sides);
+        let branches = branches(sides, &names);
+        let mut diff = Self { instructions, branches, functions: functions(&names), ..Self::default() };
         for branch in &diff.branches {
             diff.branches_ran[0] += branch.ran[0];
             diff.branches_ran[1] += branch.ran[1];
@@ -88,11 +91,109 @@ pub fn share(of: u64, all: u64) -> f64 {
 /// A function: its name and the file name of its binary.
 type InFile<'a> = (String, &'a str);
 
-fn functions(sides: [Side<'_>; 2]) -> Vec<Function> {
-    let of = sides.map(|side| {
+/// Names of functions on both sides. Functions without symbols are those that calls on either side lead to, at the same
+/// offset of the same binary, wherever it was loaded.
+struct Names<'a> {
+    side: Side<'a>,
+    /// By binary: offsets and names of functions without symbols, ascending.
+    called: HashMap<u32, Vec<(Range<u64>, String)>>,
+}
+
+impl<'a> Names<'a> {
+    fn of(sides: [Side<'a>; 2]) -> [Self; 2] {
+        let own = sides.map(|side| {
+            let of_binary = |number: u32| {
+                let called = side.program.all_called(number).filter_map(|(range, name)| {
+                    let start = offset(side, Place { binary: number, address: range.start })?;
+                    Some((start..start.saturating_add(range.end - range.start), name))
+                });
+                called.collect::<Vec<_>>()
+            };
+            (0..side.profile.binaries.len() as u32).map(of_binary).collect::<Vec<_>>()
+        });
+        [0, 1].map(|index| {
+            let (side, other) = (sides[index], sides[1 - index]);
+            let all = (0..).zip(&side.profile.binaries).map(|(number, binary)| {
+                let mut all = own[index][number as usize].clone();
+                let is_same = |other: &&(usize, &Binary)| is_same(binary, other.1);
+                if let Some((same, _)) = other.profile.binaries.iter().enumerate().find(|of| is_same(&of)) {
+                    all.extend(own[1 - index][same].iter().cloned());
+                }
+                all.sort_by_key(|(range, _)| (range.start, range.end));
+                all.dedup_by_key(|(range, _)| range.start);
+                (number, all)
+            });
+            Self { side, called: all.collect() }
+        })
+    }
+
+    /// Returns the name of the function without a symbol at a place.
+    fn called(&self, place: Place) -> Option<&str> {
+        let all = self.called.get(&place.binary)?;
+        let offset = offset(self.side, place)?;
+        let last = all.partition_point(|(range, _)| range.start <= offset).checked_sub(1)?;
+        let (_, name) = all.get(last).filter(|(range, _)| range.contains(&offset))?;
+        Some(name)
+    }
+
+    /// Returns the function of a place, and whether it is a named one.
+    fn function(&self, place: Place) -> (InFile<'a>, bool) {
+        let file = binary(self.side.profile, place).map_or("", Binary::file_name);
+        let name = self.side.program.symbol(place).map(|symbol| symbol.name);
+        match name.or_else(|| self.called(place)) {
+            Some(name) => ((name.to_owned(), file), true),
+            None if file.is_empty() => (("[no binary]".into(), file), false),
+            None => ((format!("[{file}]"), file), false),
+        }
+    }
+
+    /// Returns the function of a place, the offset from its start, and the source line.
+    fn place(&self, place: Place) -> (String, String, Option<String>) {
+        let line = self.side.program.source(place).filter(|line| line.line > 0);
+        let line =
+            line.map(|line| format!("{}:{}", line.file.rsplit('/').next().unwrap_or(line.file), line.line));
+        if let Some(symbol) = self.side.program.symbol(place) {
+            let offset = place.address.wrapping_sub(symbol.start);
+            return (symbol.name.to_owned(), format!("+{offset:#x}"), line);
+        }
+        let file = binary(self.side.profile, place).map_or("no binary", Binary::file_name);
+        match offset(self.side, place) {
+            // As everywhere in code without symbols.
+            Some(offset) => (file.to_owned(), format!("+{offset:#x}"), line),
+            None => (format!("[{file}]"), format!(" {:#x}", place.address), line),
+        }
+    }
+}
+
+/// Returns whether a binary of one side is that of the other: by build ID; without any, by file name.
+fn is_same(one: &Binary, other: &Binary) -> bool {
+    let has_id = !one.build_id.is_empty() || !other.build_id.is_empty();
+    if has_id { one.is(other) } else { one.is_elf == other.is_elf && one.file_name() == other.file_name() }
+}
+
+/// Returns where a place is in its binary: the linked address in an ELF file, the offset in a dump. `None` if the binary
+/// is not known, or is a dump that is not available.
+fn offset(side: Side<'_>, place: Place) -> Option<u64> {
+    if binary(side.profile, place)?.is_elf {
+        return Some(place.address);
+    }
+    let region = side.program.image().region(place.address, side.program.space(place.binary))?;
+    Some(region.offset(place.address).1)
+}
+
+fn functions(names: &[Names<'_>; 2]) -> Vec<Function> {
+    let of = names.each_ref().map(|names| {
+        let Side { profile, program } = names.side;
+        let mut inlined = Functions::default();
         let mut of: HashMap<(InFile<'_>, bool), u64> = HashMap::new();
-        for (code, runs) in &side.profile.blocks {
-            *of.entry(function(side, code)).or_default() += u64::from(code.count) * runs.all();
+        for (code, runs) in &profile.blocks {
+            let function = names.function(code.start);
+            let divided = inlined.divide_code(program, code);
+            for (range, chain) in inlined.parts(divided, code.count) {
+                let inner = chain.last().map(|&inner| ((inlined.name(inner).to_owned(), function.0.1), true));
+                let sum = of.entry(inner.unwrap_or_else(|| function.clone())).or_default();
+                *sum = sum.saturating_add((range.len() as u64).saturating_mul(runs.all()));
+            }
         }
         of
     });
@@ -115,16 +216,6 @@ fn functions(sides: [Side<'_>; 2]) -> Vec<Function> {
     rows.map(|((name, is_known), instructions)| Function { name, is_known, instructions }).collect()
 }
 
-/// Returns the function of a block, and whether it is a named one.
-fn function<'a>(side: Side<'a>, code: &Code) -> (InFile<'a>, bool) {
-    let file = binary(side.profile, code.start).map_or("", Binary::file_name);
-    match side.program.symbol(code.start) {
-        Some(symbol) => ((symbol.name.to_owned(), file), true),
-        None if file.is_empty() => (("[no binary]".into(), file), false),
-        None => ((format!("[{file}]"), file), false),
-    }
-}
-
 fn binary(profile: &Profile, place: Place) -> Option<&Binary> {
     profile.binaries.get(place.binary as usize)
 }
@@ -138,7 +229,7 @@ enum Key {
     Named(String, String, usize),
 }
 
-fn branches(sides: [Side<'_>; 2]) -> Vec<Branch> {
+fn branches(sides: [Side<'_>; 2], names: &[Names<'_>; 2]) -> Vec<Branch> {
     let mut both: BTreeMap<Key, Branch> = BTreeMap::new();
     for (index, side) in sides.into_iter().enumerate() {
         let other = sides[1 - index].profile;
@@ -151,7 +242,7 @@ fn branches(sides: [Side<'_>; 2]) -> Vec<Branch> {
         }
         let mut on_line: HashMap<(String, String), usize> = HashMap::new();
         for (place, runs) in of {
-            let (function, offset, line) = names(side, place);
+            let (function, offset, line) = names[index].place(place);
             let same = binary(side.profile, place).filter(|binary| {
                 !binary.build_id.is_empty() && other.binaries.iter().any(|other| other.is(binary))
             });
@@ -181,20 +272,4 @@ fn branches(sides: [Side<'_>; 2]) -> Vec<Branch> {
 /// Returns whether a block ends with a conditional branch.
 fn is_conditional(code: &Code) -> bool {
     code.class.is_branch() && code.class.conditional
-}
-
-/// Returns the function of a place, the offset from its start, and the source line.
-fn names(side: Side<'_>, place: Place) -> (String, String, Option<String>) {
-    let line = side.program.source(place).filter(|line| line.line > 0);
-    let line =
-        line.map(|line| format!("{}:{}", line.file.rsplit('/').next().unwrap_or(line.file), line.line));
-    match side.program.symbol(place) {
-        Some(symbol) => {
-            (symbol.name.to_owned(), format!("+{:#x}", place.address.wrapping_sub(symbol.start)), line)
-        }
-        None => {
-            let file = binary(side.profile, place).map_or("no binary", Binary::file_name);
-            (format!("[{file}]"), format!(" {:#x}", place.address), line)
-        }
-    }
 }

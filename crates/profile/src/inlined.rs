@@ -41,7 +41,7 @@ pub struct InlinedCopy {
     pub callee: u32,
     /// Source file and line of the call.
     pub line: Option<(String, u32)>,
-    /// Number of calls.
+    /// Number of calls, an estimate.
     pub calls: u64,
 }
 

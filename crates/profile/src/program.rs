@@ -1,7 +1,7 @@
 //! Binaries of a profile at their link-time addresses.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use tracewright_core::text::Printable;
@@ -11,6 +11,7 @@ use tracewright_image::{FileRef, Frame, Image, Linkage, SourceLine, Symbol};
 
 use crate::counts::{Binary, Code, Place, Profile};
 use crate::functions::{Declaration, Function};
+use crate::places::PlaceFilter;
 use crate::starts::Starts;
 
 /// Code, symbols and source lines of a profile's binaries.
@@ -52,6 +53,23 @@ impl Program {
     #[must_use]
     pub fn with_functions_of(mut self, other: Self) -> Self {
         self.starts.merge(other.starts);
+        self
+    }
+
+    /// Adds functions without symbols that begin at these addresses of the image that the program was made with, as
+    /// handlers of exceptions do, which nothing calls.
+    #[must_use]
+    pub fn with_handlers(mut self, image: &Image, at: impl IntoIterator<Item = (u64, MemorySpace)>) -> Self {
+        let mut starts: HashMap<u32, BTreeSet<u64>> = HashMap::new();
+        for (address, space) in at {
+            let place = self.place(image, address, space);
+            if let (Some(file), None) = (self.file_number(place.binary), self.symbol(place)) {
+                starts.entry(file).or_default().insert(place.address);
+            }
+        }
+        for (file, starts) in &starts {
+            self.starts.add(&self.image, *file, starts);
+        }
         self
     }
 
@@ -199,6 +217,48 @@ impl Program {
     pub fn source(&self, place: Place) -> Option<SourceLine<'_>> {
         self.image.symbols().source(place.address, self.space(place.binary))
     }
+}
+
+/// Instructions that ran, and how many of them are of functions with symbols.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Named {
+    /// Instructions of functions with symbols.
+    pub named: u64,
+    /// All instructions.
+    pub all: u64,
+}
+
+impl Named {
+    /// Counts the instructions of a profile that are in `places`. A symbol may be in any of `programs`.
+    pub fn of(profile: &Profile, programs: &[&Program], places: Option<&PlaceFilter>) -> Self {
+        let mut sums = Self::default();
+        for (code, runs) in &profile.blocks {
+            if places.is_none_or(|places| places.has(code.start)) {
+                let has_symbol = programs.iter().any(|program| program.symbol(code.start).is_some());
+                sums.add(u64::from(code.count).saturating_mul(runs.all()), has_symbol);
+            }
+        }
+        sums
+    }
+
+    /// Adds instructions.
+    pub fn add(&mut self, instructions: u64, has_symbol: bool) {
+        self.all = self.all.saturating_add(instructions);
+        self.named = self.named.saturating_add(if has_symbol { instructions } else { 0 });
+    }
+
+    /// Returns whether symbols are missing: for more than half of the instructions. A few without any are in every
+    /// program.
+    pub const fn lacks_symbols(self) -> bool {
+        self.named < self.all - self.named
+    }
+}
+
+/// Returns the functions inlined at an address of an image, the outermost first. A function that is inlined into itself
+/// is not among them.
+pub fn inlined_at(image: &Image, address: u64, space: MemorySpace) -> Vec<&str> {
+    let frames = image.symbols().frames(address, space);
+    inlined(&frames).rev().filter_map(|(frame, _)| frame.function).collect()
 }
 
 /// Returns the inlined functions among the frames of an address, each with the function that it is inlined into, the

@@ -3,12 +3,13 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
-use tracewright_core::Role;
+use tracewright_core::{Class, Flow, Role};
 use tracewright_image::Image;
 
-use crate::counts::{Place, Profile};
+use crate::counts::{Code, Place, Profile};
 
-/// Functions of code without symbols. A function begins where a call went, or where a program begins that ran from there.
+/// Functions of code without symbols. A function begins where a call went, also through a linkage table or the dynamic
+/// loader, or where a program begins that ran from there.
 /// It ends where the next one begins, with or without a symbol, or with its section.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Starts {
@@ -35,7 +36,24 @@ impl Starts {
         let is_call = |role: Role| matches!(role, Role::Call | Role::Swap);
         let calls = profile.blocks.keys().filter(|code| is_call(code.class.role));
         let calls: HashMap<Place, Place> = calls.map(|code| (code.last(), code.end())).collect();
+        // Jumps that lead to a function of another binary, or from an entry of a linkage table: what was called goes on there.
+        let is_jump =
+            |class: Class| class.role == Role::Jump && class.flow == Flow::Indirect && !class.conditional;
+        let jumps = profile.blocks.keys().filter(|code| is_jump(code.class));
+        let jumps: HashSet<Place> = jumps.map(Code::last).collect();
+        let is_linkage = |from: Place| {
+            let file = files.get(&from.binary)?;
+            let region = image.region(from.address, Image::space_of(*file))?;
+            Some(region.section(from.address)?.name.starts_with(".plt"))
+        };
         for (from, to) in profile.branches.keys() {
+            let is_known = from.binary != Place::NOWHERE;
+            if is_known
+                && jumps.contains(from)
+                && (from.binary != to.binary || is_linkage(*from) == Some(true))
+            {
+                add(nameless(*to));
+            }
             // A call to the next instruction only reads the program counter.
             if calls.get(from).is_some_and(|back| back != to) {
                 add(nameless(*to));
@@ -49,6 +67,11 @@ impl Starts {
         }
         let of_file = |(file, starts): (u32, BTreeSet<u64>)| (file, ranges(image, file, &starts));
         Self { by_file: starts.into_iter().map(of_file).collect() }
+    }
+
+    /// Adds functions that begin at these addresses of a file. `image` has it at its link-time addresses.
+    pub(crate) fn add(&mut self, image: &Image, file: u32, starts: &BTreeSet<u64>) {
+        self.merge(Self { by_file: HashMap::from([(file, ranges(image, file, starts))]) });
     }
 
     /// Adds the functions of `other`. A function ends where another begins.

@@ -198,13 +198,17 @@ impl Trace {
     }
 }
 
-/// Fails if a buffer can be read only once.
-fn check_file(buffer: &Buffer) -> Result<(), Error> {
-    let is_pipe = match buffer.path.metadata() {
+/// Returns whether a buffer can be read only once.
+pub(crate) fn is_pipe(buffer: &Buffer) -> bool {
+    match buffer.path.metadata() {
         Ok(file) => !file.is_file(),
         Err(_) => buffer.path == Path::new("-"),
-    };
-    if !is_pipe {
+    }
+}
+
+/// Fails if a buffer can be read only once.
+fn check_file(buffer: &Buffer) -> Result<(), Error> {
+    if !is_pipe(buffer) {
         return Ok(());
     }
     let message =

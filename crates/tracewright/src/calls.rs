@@ -4,15 +4,17 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use tracewright_core::{Element, Exception, MemorySpace};
+use tracewright_core::{Element, Exception, GapReason, MemorySpace};
 use tracewright_engine::{At, Consumer, Engine, Source};
 use tracewright_input::Buffer;
 pub use tracewright_profile::How;
 use tracewright_profile::{Functions, Program, Tracker, Watch};
 
+use crate::by_time::is_pipe;
 use crate::error::Error;
 use crate::filter::{Filter, FilterState, program_of};
 use crate::outcome::Outcome;
+use crate::profile::{BlockCounter, HandlerFinder, in_binaries};
 use crate::trace::Trace;
 
 /// Something that happened to the call stack of a source.
@@ -56,9 +58,17 @@ pub enum CallKind {
     /// An exception returned.
     ExceptionReturn,
     /// Trace is missing, or what it tells cannot be followed: callers may be lost.
-    Gap,
-    /// The trace ends: the call stack of the thread that ran last, the innermost function first.
-    Backtrace(Vec<StackFrame>),
+    Gap {
+        /// How many times in a row, without any other event.
+        times: u64,
+    },
+    /// The trace ends.
+    Backtrace {
+        /// The call stack of the thread that ran last, the innermost function first.
+        frames: Vec<StackFrame>,
+        /// Whether the trace or the code of what ran last is missing: the stack is the last one that is known.
+        is_lost: bool,
+    },
 }
 
 /// A function on a call stack.
@@ -94,6 +104,10 @@ struct Of<'f> {
     instructions: u64,
     /// The instruction that ran last, or that an exception kept from running.
     last: Option<u64>,
+    /// What is missing and has not been reported.
+    gap: Option<CallEvent>,
+    /// Whether something is missing since the last block.
+    is_lost: bool,
 }
 
 struct Entered {
@@ -170,6 +184,8 @@ impl<'f> CallLister<'f> {
             thread: 0,
             instructions: 0,
             last: None,
+            gap: None,
+            is_lost: false,
         })
     }
 }
@@ -192,6 +208,7 @@ impl<'f> Consumer for CallLister<'f> {
             Element::Exception(exception) => exception.return_address.unwrap_or(0),
             _ => 0,
         };
+        let reported = events.len();
         let functions = std::cell::RefCell::new(&mut of.functions);
         let mut report = Report {
             at,
@@ -211,21 +228,34 @@ impl<'f> Consumer for CallLister<'f> {
             Element::Block(block) => {
                 of.instructions += u64::from(block.count);
                 of.last = Some(block.last());
-                return;
+                of.is_lost = false;
+                None
             }
             Element::Exception(exception) => {
                 of.last = exception.return_address.or(of.last);
-                CallKind::Exception(*exception)
+                Some(CallKind::Exception(*exception))
             }
-            Element::ExceptionReturn => CallKind::ExceptionReturn,
+            Element::ExceptionReturn => Some(CallKind::ExceptionReturn),
+            // Trace begins somewhere.
+            Element::Gap { reason: GapReason::Start, .. } => None,
             Element::Gap { .. }
             | Element::NoCode { .. }
             | Element::Mismatch(_)
-            | Element::UnknownPath { .. } => CallKind::Gap,
-            _ => return,
+            | Element::UnknownPath { .. } => {
+                of.is_lost |= !matches!(element, Element::UnknownPath { .. });
+                match &mut of.gap {
+                    Some(CallEvent { kind: CallKind::Gap { times }, .. }) if is_inside => *times += 1,
+                    gap if is_inside => *gap = Some(event(at, depth, CallKind::Gap { times: 1 })),
+                    _ => {}
+                }
+                None
+            }
+            _ => None,
         };
-        if is_inside {
-            events.push(event(at, depth, kind));
+        events.extend(kind.filter(|_| is_inside).map(|kind| event(at, depth, kind)));
+        // What was missing came first.
+        if events.len() > reported {
+            of.gap.take().into_iter().for_each(|gap| events.insert(reported, gap));
         }
     }
 
@@ -243,8 +273,10 @@ impl<'f> Consumer for CallLister<'f> {
             frames.push(StackFrame { function, address, how: frame.how });
             address = frame.back;
         }
+        events.extend(of.gap.take());
         if !frames.is_empty() {
-            events.push(event(at, frames.len(), CallKind::Backtrace(frames)));
+            let (depth, is_lost) = (frames.len(), of.is_lost);
+            events.push(event(at, depth, CallKind::Backtrace { frames, is_lost }));
         }
     }
 
@@ -304,7 +336,7 @@ impl Trace {
         mut take: impl FnMut(&[CallEvent]) -> ControlFlow<()> + Send,
     ) -> Result<Outcome<()>, Error> {
         let (unfiltered, filter) = self.split_filter();
-        let (_, program) = program_of(self.image());
+        let program = self.program_of_calls(engine, buffer, &unfiltered)?;
         let lister = CallLister { filter, program: &program };
         let calls =
             unfiltered.decode_buffer(engine, buffer, &lister, true, |events, range| take(&events[range]))?;
@@ -327,7 +359,7 @@ impl Trace {
         let calls = self.calls_of(engine, buffer, |events| {
             for event in events {
                 number += 1;
-                if let CallKind::Backtrace(_) = event.kind {
+                if let CallKind::Backtrace { .. } = event.kind {
                     stacks.push((number, event.clone()));
                     continue;
                 }
@@ -342,5 +374,30 @@ impl Trace {
         let mut all: Vec<_> = last.into_values().flatten().chain(stacks).collect();
         all.sort_by_key(|(number, _)| *number);
         Ok(calls.map(|()| all.into_iter().map(|(_, event)| event).collect()))
+    }
+
+    /// Returns the programs of a buffer, with the functions without symbols that calls lead to. For them the buffer is read once more; a
+    /// pipe cannot be.
+    fn program_of_calls(
+        &self,
+        engine: &Engine,
+        buffer: &Buffer,
+        unfiltered: &Self,
+    ) -> Result<Program, Error> {
+        let image = self.image();
+        if is_pipe(buffer) {
+            return Ok(program_of(image).1);
+        }
+        let quiet = unfiltered.clone().progress(|_| ());
+        let counted =
+            quiet.decode_buffer(engine, buffer, &BlockCounter, true, |_, _| ControlFlow::Continue(()))?;
+        let profile = in_binaries(counted.value, image);
+        let program = Program::new(&profile, image);
+        if profile.blocks.keys().all(|code| program.symbol(code.start).is_some()) {
+            return Ok(program);
+        }
+        let take = |_: &_, _| ControlFlow::Continue(());
+        let handlers = quiet.decode_buffer(engine, buffer, &HandlerFinder, true, take)?;
+        Ok(program.with_handlers(image, handlers.value))
     }
 }

@@ -41,6 +41,18 @@ pub fn function(image: &Image, address: u64, space: MemorySpace) -> String {
     }
 }
 
+/// Returns the function whose source an address comes from: the innermost one inlined there, or else the [`function`]
+/// that has the address.
+pub fn source_function(image: &Image, address: u64, space: MemorySpace) -> String {
+    let inlined = tracewright_profile::inlined_at(image, address, space);
+    inlined.last().map_or_else(|| function(image, address, space), |name| (*name).to_owned())
+}
+
+/// Returns what is inlined at an address: `middle > inner`, the outermost first; an empty string if nothing is.
+pub fn inlined(image: &Image, address: u64, space: MemorySpace) -> String {
+    tracewright_profile::inlined_at(image, address, space).join(" > ")
+}
+
 /// Returns the source line of an address: `main.c:12`.
 pub fn source(image: &Image, address: u64, space: MemorySpace) -> Option<String> {
     let found = image.symbols().source(address, space)?;

@@ -5,6 +5,21 @@ use tracewright_engine::Tally;
 use tracewright_input::{Buffer, Capture, Protocol};
 pub use tracewright_isa::riscv::privilege_name as privilege;
 
+/// Returns a noun as it follows a count: `branch` after 1, `branches` after any other.
+pub fn plural(count: u64, noun: &str) -> String {
+    match noun.strip_suffix('y') {
+        _ if count == 1 => noun.into(),
+        Some(stem) if !stem.ends_with(['a', 'e', 'o', 'u']) => format!("{stem}ies"),
+        _ if noun.ends_with('s') || noun.ends_with('x') || noun.ends_with("ch") => format!("{noun}es"),
+        _ => format!("{noun}s"),
+    }
+}
+
+/// Returns a count with what it counts: `1 branch`, `2 branches`.
+pub fn count(count: u64, noun: &str) -> String {
+    format!("{count} {}", plural(count, noun))
+}
+
 /// Returns why a block ended.
 pub fn ended(block: &Block) -> &'static str {
     match (block.ended, block.class.flow, block.class.role) {
@@ -106,10 +121,8 @@ pub fn how_to_get(wanted: Wanted, capture: &Capture) -> String {
 
 /// Describes what is wrong with the packets of a buffer, a line each.
 pub fn packet_faults(tally: &Tally) -> Vec<String> {
-    let lost = match tally.gaps {
-        1 => "1 packet reports lost trace".to_owned(),
-        count => format!("{count} packets report lost trace"),
-    };
+    let reports = if tally.gaps == 1 { "reports" } else { "report" };
+    let lost = format!("{} {reports} lost trace", count(tally.gaps, "packet"));
     let malformed = match tally.malformed {
         1 => "once bytes are no packet".to_owned(),
         count => format!("{count} times bytes are no packet"),
@@ -131,7 +144,8 @@ pub fn unread(
     for (id, len) in unread {
         match sources().find(|source| !is_shared && source.number().unwrap_or(0) == id) {
             Some(source) => lines.push(format!(
-                "{len} bytes of {} (ID {id:#04x}) not read: tracewright cannot read {} yet",
+                "{} of {} (ID {id:#04x}) not read: tracewright cannot read {} yet",
+                count(len, "byte"),
                 source.name,
                 source.protocol_name()
             )),
@@ -151,7 +165,28 @@ pub fn unread(
             false => format!("trace ID {ids}{more}"),
             true => format!("ID {ids}{more} (there are {})", known.join(", ")),
         };
-        lines.push(format!("{stranger_bytes} bytes not read: no source of this buffer has {what}"));
+        lines
+            .push(format!("{} not read: no source of this buffer has {what}", count(stranger_bytes, "byte")));
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nouns_follow_their_counts() {
+        let all = [
+            ("gap", "gaps"),
+            ("branch", "branches"),
+            ("binary", "binaries"),
+            ("pass", "passes"),
+            ("day", "days"),
+        ];
+        for (one, several) in all {
+            assert_eq!((count(1, one), count(0, one)), (format!("1 {one}"), format!("0 {several}")));
+            assert_eq!(plural(2, one), several);
+        }
+    }
 }

@@ -34,6 +34,7 @@ fn of(function: &Function, profile: &Profile) -> Value {
         "function": function.name, "binary": name(function.binary),
         "lower_bound": profile.funnel.is_lower_bound(),
         "address": address(function.start), "calls": function.calls,
+        "calls_estimated": function.inlined.is_some(),
         "inlined_into": function.inlined.as_ref().map(|into| &into.function),
         "called_at": function.inlined.as_ref().and_then(InlinedAt::call),
         "instructions": function.executed(), "cycles": function.cycles(),

@@ -8,7 +8,7 @@ use tracewright_profile::{Place, Profile, Program, Runs};
 use super::sources::Sources;
 use crate::record::grouped;
 use crate::terminal::{END, HEADING, width};
-use tracewright::{disassembly, names};
+use tracewright::{disassembly, names, words};
 use tracewright_engine::Line;
 use tracewright_profile::annotate::{Function, Row};
 
@@ -60,8 +60,13 @@ fn head(text: &mut String, function: &Function, profile: &Profile) {
     };
     let _ = writeln!(text, "{HEADING}{}{END}", names::cut(&title, width()));
     let mut about = vec![
-        format!("{} call{}", grouped(function.calls), if function.calls == 1 { "" } else { "s" }),
-        format!("{} instructions ran", grouped(function.executed())),
+        format!(
+            "{}{} {}",
+            if function.inlined.is_some() { "about " } else { "" },
+            grouped(function.calls),
+            words::plural(function.calls, "call")
+        ),
+        format!("{} {} ran", grouped(function.executed()), words::plural(function.executed(), "instruction")),
     ];
     // `coverage` counts those for the functions they are of.
     if let inlined @ 1.. = function.inlined_rows() {

@@ -20,7 +20,8 @@ pub fn object(coverage: &Coverage, profile: &Profile) -> String {
     };
     let function = |function: &Function| {
         json!({
-            "function": function.name, "line": function.line, "calls": function.calls, "has_run": function.ran(),
+            "function": function.name, "line": function.line, "calls": function.calls,
+            "calls_estimated": function.is_inlined, "has_run": function.ran(),
             "address": function.start.map(|start| address(start.address)),
             "lines": part(&function.lines), "branches": part(&function.branches),
             "instructions": part(&function.instructions),

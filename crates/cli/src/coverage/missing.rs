@@ -9,7 +9,7 @@ use tracewright_profile::coverage::{Branch, Coverage, File, Function};
 
 use crate::record::grouped;
 use crate::terminal::{END, HEADING, width};
-use tracewright::names;
+use tracewright::{names, words};
 
 /// All files of which something never ran.
 pub fn all(coverage: &Coverage, programs: &[Program]) -> String {
@@ -33,8 +33,8 @@ pub fn all(coverage: &Coverage, programs: &[Program]) -> String {
 
 fn source(text: &mut String, coverage: &Coverage, file: &File, functions: &[Function], programs: &[Program]) {
     let never = functions.iter().filter(|function| !function.ran());
-    words(text, "functions", never.map(|function| format!("{} ({})", function.name, function.line)));
-    words(
+    listed(text, "functions", never.map(|function| format!("{} ({})", function.name, function.line)));
+    listed(
         text,
         "lines",
         lines(file).into_iter().map(|run| match run.end() - run.start() {
@@ -63,7 +63,8 @@ fn binary(text: &mut String, functions: &[Function]) {
         .map(|function| function.branches.all - function.branches.hit)
         .sum();
     if one_way > 0 {
-        let _ = writeln!(text, "  {one_way} outcomes of branches in the others never came about");
+        let outcomes = words::count(one_way, "outcome");
+        let _ = writeln!(text, "  {outcomes} of branches in the others never came about");
     }
 }
 
@@ -104,7 +105,7 @@ fn times(count: u64) -> String {
 }
 
 /// Words after a title, in as many lines as they need.
-fn words(text: &mut String, title: &str, words: impl Iterator<Item = String>) {
+fn listed(text: &mut String, title: &str, words: impl Iterator<Item = String>) {
     let mut line = format!("  {title:<10}");
     let mut empty = true;
     let mut words = words.peekable();

@@ -10,13 +10,13 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use tracewright::profile::Outside;
 use tracewright_profile::coverage::{Coverage, Part, Wanted};
-use tracewright_profile::{Profile, Program, export};
+use tracewright_profile::{Named, Profile, Program, export};
 
 use crate::args::CaptureArgs;
 use crate::filter::{PartArgs, reasons};
 use crate::funnel::{self, Left};
 use crate::images;
-use crate::output::{Error, ForceArgs, Form, Outcome, Output, report};
+use crate::output::{Error, ForceArgs, Form, Outcome, Output, format_of, is_json, remark, report};
 use crate::profile::open::Counted;
 
 /// Show how much of the programs ran: instructions, branches both ways, source lines, functions.
@@ -61,8 +61,10 @@ pub struct Opts {
     top: usize,
 
     /// What is written.
-    #[arg(long, value_enum, default_value_t, conflicts_with = "json")]
-    format: CoverageFormat,
+    ///
+    /// Without this: what the name of the output says (.info, .xml, .csv, .json), or the table.
+    #[arg(long, value_enum, conflicts_with = "json")]
+    format: Option<CoverageFormat>,
 
     /// Write JSON, for programs; the book lists its fields.
     #[arg(long)]
@@ -83,7 +85,7 @@ pub struct Opts {
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     min_branches: Option<f64>,
 
-    /// Fail if less of the functions in source files ran.
+    /// Fail if less of the functions ran, with or without source lines.
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     min_functions: Option<f64>,
 }
@@ -105,10 +107,21 @@ pub enum CoverageFormat {
 }
 
 impl Opts {
+    /// Returns the format: the one that is asked for, or that of the output's name.
+    fn format(&self) -> CoverageFormat {
+        let named = || if self.json { None } else { format_of(&self.output).ok()? };
+        self.format.or_else(named).unwrap_or_default()
+    }
+
+    /// Whether it is JSON.
+    fn json(&self) -> bool {
+        self.json || self.format.is_none() && is_json(&self.output)
+    }
+
     /// Returns what the output is.
     fn form(&self) -> Form {
-        match self.format {
-            _ if self.json => Form::Json,
+        match self.format() {
+            _ if self.json() => Form::Json,
             CoverageFormat::Table => Form::Table,
             CoverageFormat::Csv | CoverageFormat::Lcov => Form::Text,
             CoverageFormat::Cobertura => Form::Xml,
@@ -119,7 +132,7 @@ impl Opts {
     /// Whether the output has source files only.
     fn is_of_sources(&self) -> bool {
         use CoverageFormat::{Cobertura, Lcov, LlvmJson};
-        !self.json && matches!(self.format, Lcov | Cobertura | LlvmJson)
+        !self.json() && matches!(self.format(), Lcov | Cobertura | LlvmJson)
     }
 
     /// Whether only a part of the programs is asked for.
@@ -136,22 +149,24 @@ const TOO_LITTLE: u8 = 3;
 
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
+    if opts.format.is_none() && !opts.json {
+        format_of::<CoverageFormat>(&opts.output)?;
+    }
     let output = Output::open_whole(&opts.output, opts.form(), opts.force)?;
     let (mut profile, programs, mut outcome, outside) = gather(opts)?;
     let places = opts.part.filter.places_of_any_function(&profile, &programs.iter().collect::<Vec<_>>())?;
     let wanted = Wanted { files: opts.files.clone(), places, functions: opts.part.filter.functions.clone() };
     let coverage = Coverage::new(&profile, &programs, &wanted);
     profile.funnel.in_output = coverage.executed;
-    let is_left_out = !coverage.without_functions.is_empty();
-    if coverage.functions.is_empty() || coverage.executed == 0 || is_left_out {
+    if coverage.functions.is_empty() || coverage.executed == 0 {
         outcome = outcome.and(Outcome::HadErrors);
     }
     if opts.is_of_sources() && !coverage.files.iter().any(|file| file.is_source) {
         report("no source line of what ran is known: was it compiled with debug information (-g)?");
         outcome = outcome.and(Outcome::HadErrors);
     }
-    let text = match opts.format {
-        _ if opts.json => json::object(&coverage, &profile),
+    let text = match opts.format() {
+        _ if opts.json() => json::object(&coverage, &profile),
         CoverageFormat::Csv => csv::functions(&coverage, &profile),
         CoverageFormat::Lcov => export::lcov::write(&coverage),
         CoverageFormat::Cobertura => export::cobertura::write(&coverage),
@@ -166,10 +181,13 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         false => "of no known function",
     };
     funnel::report_sums(&profile.funnel, &Left { known: &reasons(outside), rest });
+    let names = Named::of(&profile, &programs.iter().collect::<Vec<_>>(), wanted.places.as_ref());
+    let outcome = outcome.and(funnel::report_names(names));
     let outcome = programs
         .iter()
         .fold(outcome, |outcome, program| outcome.and(images::report_left_out(program.image())));
-    Ok(if is_enough(opts, &Totals::of_sources(&coverage)) { outcome } else { Outcome::Status(TOO_LITTLE) })
+    let totals = Totals { functions: coverage.named_functions(), ..Totals::of_sources(&coverage) };
+    Ok(if is_enough(opts, &totals) { outcome } else { Outcome::Status(TOO_LITTLE) })
 }
 
 /// What ran in all captures, and the programs of each.
@@ -193,10 +211,12 @@ fn gather(opts: &Opts) -> Result<(Profile, Vec<Program>, Outcome, Outside), Erro
 /// Says what is not in the output, and why.
 fn report_outside(opts: &Opts, coverage: &Coverage) {
     for name in coverage.without_functions.iter().take(MOST_NAMED) {
-        report(&format!("{name}: no symbols tell its functions (a copy with symbols: --image)"));
+        remark(&format!("{name}: no symbols tell its functions (a copy with symbols: --image)"));
     }
-    if let Some(more @ 1..) = coverage.without_functions.len().checked_sub(MOST_NAMED) {
-        report(&format!("{more} more binaries have no symbols either"));
+    match coverage.without_functions.len().saturating_sub(MOST_NAMED) {
+        0 => {}
+        1 => remark("1 more binary has no symbols either"),
+        more => remark(&format!("{more} more binaries have no symbols either")),
     }
     if coverage.functions.is_empty() {
         report(match opts.is_part() {
@@ -248,12 +268,12 @@ impl Totals {
 /// Whether as much ran as was asked for; says what did not.
 fn is_enough(opts: &Opts, totals: &Totals) -> bool {
     let asked = [
-        (opts.min_lines, totals.lines, "lines"),
-        (opts.min_branches, totals.branches, "branches"),
-        (opts.min_functions, totals.functions, "functions"),
+        (opts.min_lines, totals.lines, "lines", "in source files: is there debug information?"),
+        (opts.min_branches, totals.branches, "branches", "in source files: is there debug information?"),
+        (opts.min_functions, totals.functions, "functions", "with symbols"),
     ];
     let mut is_enough = true;
-    for (least, part, what) in asked {
+    for (least, part, what, of) in asked {
         let Some(least) = least else { continue };
         match part.percent() {
             Some(percent) if percent >= least => continue,
@@ -263,7 +283,7 @@ fn is_enough(opts: &Opts, totals: &Totals) -> bool {
                 let percent = (percent * 100.0).floor() / 100.0;
                 report(&format!("{what}: {percent} % ({hit} of {all}) is less than {least} %"));
             }
-            None => report(&format!("{what}: there are none in source files: is there debug information?")),
+            None => report(&format!("{what}: there are none {of}")),
         }
         is_enough = false;
     }

@@ -40,8 +40,8 @@ impl Calls<'_> {
     }
 
     fn text(&self, line: &mut Line, event: &CallEvent) {
-        if let CallKind::Backtrace(frames) = &event.kind {
-            return self.backtrace(line, event, frames);
+        if let CallKind::Backtrace { frames, is_lost } = &event.kind {
+            return self.backtrace(line, event, frames, *is_lost);
         }
         line.hex(event.offset, 10);
         let indent = 2 * event.depth.min(DEEPEST);
@@ -50,7 +50,7 @@ impl Calls<'_> {
         match &event.kind {
             CallKind::Enter { function, how, .. } => {
                 let how = words(*how);
-                let _ = write!(line, "> {}{how}", names::cut(function, room - how.len().min(12)));
+                let _ = write!(line, "> {}{how}", names::cut(function, room - how.len().min(14)));
             }
             CallKind::Leave { function, instructions } => {
                 let count =
@@ -67,18 +67,25 @@ impl Calls<'_> {
             CallKind::ExceptionReturn => {
                 line.text("! exception return");
             }
-            CallKind::Gap => {
+            CallKind::Gap { times: 1 } => {
                 line.text("? something is missing: callers may be lost");
             }
-            CallKind::Backtrace(_) => {}
+            CallKind::Gap { times } => {
+                let _ = write!(line, "? something is missing, {times} times: callers may be lost");
+            }
+            CallKind::Backtrace { .. } => {}
         }
         line.text("\n");
     }
 
     /// The call stack, as debuggers write it.
-    fn backtrace(&self, line: &mut Line, event: &CallEvent, frames: &[StackFrame]) {
+    fn backtrace(&self, line: &mut Line, event: &CallEvent, frames: &[StackFrame], is_lost: bool) {
         let source = Printable(&self.source(event).of.name);
-        let _ = writeln!(line, "\n{source} ({:#04x}): the call stack where the trace ends", event.id);
+        let what = match is_lost {
+            false => "the call stack where the trace ends",
+            true => "the last call stack that is known: what ran after it is missing",
+        };
+        let _ = writeln!(line, "\n{source} ({:#04x}): {what}", event.id);
         for (number, frame) in frames.iter().enumerate() {
             let _ = write!(line, "#{number:<3} ");
             match frame.address {
@@ -109,8 +116,8 @@ impl Calls<'_> {
                 "name": self.source(event).exception_name(exception),
             }),
             CallKind::ExceptionReturn => json!({"kind": "exception return"}),
-            CallKind::Gap => json!({"kind": "gap"}),
-            CallKind::Backtrace(frames) => {
+            CallKind::Gap { times } => json!({"kind": "gap", "times": times}),
+            CallKind::Backtrace { frames, is_lost } => {
                 let frame = |(number, frame): (usize, &StackFrame)| {
                     let symbols = self.trace.image().symbols();
                     let source = line_at(number, frame).and_then(|at| symbols.source(at, event.space));
@@ -120,7 +127,8 @@ impl Calls<'_> {
                         "line": source.as_ref().map(|source| source.line),
                     })
                 };
-                json!({"kind": "backtrace", "frames": frames.iter().enumerate().map(frame).collect::<Vec<_>>()})
+                let frames: Vec<_> = frames.iter().enumerate().map(frame).collect();
+                json!({"kind": "backtrace", "lost": is_lost, "frames": frames})
             }
         };
         if let (Value::Object(object), Value::Object(more)) = (&mut object, more) {
@@ -142,7 +150,7 @@ fn words(how: How) -> &'static str {
         How::Found => " (was running)",
         How::Tail => " (tail call)",
         How::Exception => " (handler)",
-        How::Part => " (part)",
+        How::Part => " (jumped into)",
     }
 }
 

@@ -5,6 +5,7 @@ use tracewright_flow::Instructions;
 
 use tracewright::{disassembly, words};
 use tracewright_engine::At;
+use tracewright_profile::inlined_at;
 
 use super::bodies::Bodies;
 use super::cycles;
@@ -28,7 +29,7 @@ impl Lines for Json {
             (element, detail) if !detail.shows(element) => {}
             (Element::Block(block), detail) => {
                 let make = |line: &mut Line| match detail {
-                    Detail::Instructions => instructions(line, at, block),
+                    Detail::Instructions { inlined } => instructions(line, at, block, inlined),
                     _ => {
                         let _ = fields(line, at, element);
                         line.text("}\n");
@@ -72,7 +73,7 @@ impl Json {
 }
 
 /// The fields of each instruction, a line each, without what is before them.
-fn instructions(line: &mut Line, at: &At<'_>, block: &Block) {
+fn instructions(line: &mut Line, at: &At<'_>, block: &Block, shows_inlined: bool) {
     for instruction in Instructions::new(at.image, at.space, block) {
         let pc = instruction.address;
         let _ = write!(line, r#","kind":"instruction","address":"{pc:#x}","isa":"{}","hex":""#, block.isa);
@@ -89,6 +90,10 @@ fn instructions(line: &mut Line, at: &At<'_>, block: &Block) {
             Some(source) => {
                 quoted(line, source.file);
                 line.text(r#","line":"#).decimal(source.line.into());
+                let inlined = if shows_inlined { inlined_at(at.image, pc, at.space) } else { Vec::new() };
+                if !inlined.is_empty() {
+                    line.text(r#","inlined":"#).text(&serde_json::to_string(&inlined).unwrap_or_default());
+                }
             }
             None => {
                 line.text(r#"null,"line":null"#);

@@ -32,7 +32,7 @@ use self::json::Json;
 use self::listing::{Lines, Listing, When};
 use self::rows::{EventName, Rows};
 use self::text::{Detail, Text};
-use crate::args::{CaptureArgs, ProgramArgs, SelectArgs, offset, refuse_past_end};
+use crate::args::{CaptureArgs, InlineArgs, ProgramArgs, SelectArgs, offset, refuse_past_end};
 use crate::clocks::{self, report_ends};
 use crate::csv::{self, Columns, Objects};
 use crate::etrace::is_etrace;
@@ -89,6 +89,9 @@ pub struct Opts {
     /// Each instruction, with source lines where the images have them.
     #[arg(long, group = "detail")]
     instructions: bool,
+
+    #[command(flatten)]
+    inline: InlineArgs,
 
     /// Everything: also timestamps, cycle counts and events.
     #[arg(long, group = "detail")]
@@ -190,7 +193,7 @@ Gap and Cyc; nothing if cycles are not counted (TRCCONFIGR.CCI)."
 impl Opts {
     fn detail(&self) -> Detail {
         match (self.instructions, self.elements) {
-            (true, _) => Detail::Instructions,
+            (true, _) => Detail::Instructions { inlined: self.inline.shows() },
             (_, true) => Detail::Elements,
             _ => Detail::Blocks,
         }

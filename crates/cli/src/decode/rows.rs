@@ -230,7 +230,9 @@ fn value(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
         Element::UnknownPath { next, count, .. } => {
             write!(line, "{next:#x}, ")?;
             match count {
-                Some(count) => write!(line, "{count} instructions on an unknown path"),
+                Some(count) => {
+                    write!(line, "{} on an unknown path", words::count((*count).into(), "instruction"))
+                }
                 None => line.write_str("on an unknown path"),
             }
         }

@@ -1,7 +1,7 @@
 //! What was decoded of each source, and where code is missing: closing lines and JSON.
 
 use serde_json::{Value, json};
-use tracewright::{MissingPlace, missing_places};
+use tracewright::{MissingPlace, missing_places, words};
 use tracewright_engine::SourceTally;
 use tracewright_image::Image;
 
@@ -56,10 +56,11 @@ pub fn report_missing(sources: &[SourceTally], image: &Image) {
     }
     let (places, _) = missing_places(sources, image);
     for place in places.iter().take(MOST_RANGES) {
-        remark(&format!("no code {}", words(place)));
+        remark(&format!("no code {}", in_words(place)));
     }
     if let Some(more @ 1..) = places.len().checked_sub(MOST_RANGES) {
-        remark(&format!("no code in {} more ranges: info --missing-code lists all", grouped(more as u64)));
+        let ranges = words::plural(more as u64, "range");
+        remark(&format!("no code in {} more {ranges}: info --missing-code lists all", grouped(more as u64)));
     }
 }
 
@@ -67,12 +68,13 @@ pub fn report_missing(sources: &[SourceTally], image: &Image) {
 pub fn missing_text(sources: &[SourceTally], image: &Image) -> String {
     let (places, elsewhere) = missing_places(sources, image);
     let times: u64 = places.iter().map(|place| place.range.times).sum::<u64>() + elsewhere;
-    let mut text = format!("\nmissing code: {} times, in {} ranges\n", grouped(times), places.len());
+    let ranges = words::count(places.len() as u64, "range");
+    let mut text = format!("\nmissing code: {}, in {ranges}\n", self::times(times));
     for place in &places {
-        text += &format!("  {}\n", words(place));
+        text += &format!("  {}\n", in_words(place));
     }
     if elsewhere > 0 {
-        text += &format!("  and {} times elsewhere\n", grouped(elsewhere));
+        text += &format!("  and {} elsewhere\n", self::times(elsewhere));
     }
     text
 }
@@ -90,13 +92,18 @@ pub fn missing_json(sources: &[SourceTally], image: &Image) -> Value {
     missing_places(sources, image).0.iter().map(object).collect()
 }
 
+/// `once`, `300 times`.
+fn times(count: u64) -> String {
+    if count == 1 { "once".into() } else { format!("{} times", grouped(count)) }
+}
+
 /// `at 0x1000..0x1fff (EL1N), 300 times, by ETM_0: 0x20 behind app`
-fn words(MissingPlace { range, sources, nearest }: &MissingPlace) -> String {
+fn in_words(MissingPlace { range, sources, nearest }: &MissingPlace) -> String {
     let place = match range.first == range.last {
         true => format!("{:#x}", range.first),
         false => format!("{:#x}..{:#x}", range.first, range.last),
     };
-    let times = if range.times == 1 { "once".into() } else { format!("{} times", grouped(range.times)) };
+    let times = times(range.times);
     let mut by = sources.iter().take(MOST_NAMES).cloned().collect::<Vec<_>>().join(", ");
     if let Some(more @ 1..) = sources.len().checked_sub(MOST_NAMES) {
         by += &format!(" and {more} more");

@@ -27,24 +27,16 @@ pub fn json<T>(buffer: &str, decoded: &tracewright::Outcome<T>) -> String {
 /// Says on standard error what was decoded without a program.
 pub fn report_targets(buffer: &str, tally: &Tally) {
     let Tally { targets, gaps, .. } = tally;
-    let gaps = match gaps {
-        0 => String::new(),
-        1 => ", 1 gap".into(),
-        gaps => format!(", {gaps} gaps"),
-    };
+    let gaps = if *gaps > 0 { format!(", {}", words::count(*gaps, "gap")) } else { String::new() };
     let say = if tally.gaps > 0 { output::report } else { output::remark };
-    say(&format!("{buffer}: {targets} branches{gaps}"));
+    say(&format!("{buffer}: {}{gaps}", words::count(*targets, "branch")));
 }
 
 /// Says on standard error what was decoded and what could not be, and what to do about it. `has_funnel`: the totals follow.
 pub fn report(buffer: &str, tally: &Tally, image: &Image, has_funnel: bool) {
     let Tally { blocks, instructions, gaps, data_lost, no_code, mismatches, unknown_paths, .. } = tally;
-    let plural = |count: u64| if count == 1 { "" } else { "s" };
-    let mut line = format!(
-        "{buffer}: {instructions} instruction{} in {blocks} block{}",
-        plural(*instructions),
-        plural(*blocks)
-    );
+    let (ran, blocks) = (words::count(*instructions, "instruction"), words::count(*blocks, "block"));
+    let mut line = format!("{buffer}: {ran} in {blocks}");
     if tally.left_out > 0 {
         line += &format!(" ({} more not asked for)", tally.left_out);
     }

@@ -18,8 +18,8 @@ use tracewright_engine::Line;
 pub enum Detail {
     /// A line for each block.
     Blocks,
-    /// A line for each instruction.
-    Instructions,
+    /// A line for each instruction; with the functions inlined there, if that is set.
+    Instructions { inlined: bool },
     /// A line for each block, and for all that tells when it ran.
     Elements,
 }
@@ -40,8 +40,7 @@ impl Detail {
     /// Returns what tells whether it shows an element.
     pub fn filter(self) -> fn(&Element) -> bool {
         match self {
-            Self::Blocks => |element| Self::Blocks.shows(element),
-            Self::Instructions => |element| Self::Instructions.shows(element),
+            Self::Blocks | Self::Instructions { .. } => |element| Self::Blocks.shows(element),
             Self::Elements => |element| Self::Elements.shows(element),
         }
     }
@@ -62,6 +61,8 @@ const HEAD: usize = 16;
 const INDENT: usize = 4;
 /// Columns of a timestamp, with the blank behind it.
 const TIME: usize = 18;
+/// Fewest columns of the name of an inlined function beside an instruction.
+const NARROWEST_FUNCTION: usize = 6;
 /// Fewest columns of a place's name.
 const NARROWEST: usize = 9;
 
@@ -78,10 +79,10 @@ impl Text {
                 let ended = self.ended();
                 format!("    offset id   {time}           address    n {:<ended$} where\n", "ended")
             }
-            (Detail::Instructions, false) => {
+            (Detail::Instructions { .. }, false) => {
                 format!("    offset id   {time}where\n               address  bytes     instruction\n")
             }
-            (Detail::Instructions, true) => {
+            (Detail::Instructions { .. }, true) => {
                 format!(
                     "    offset id   {time}where\n       cycle             address  bytes     instruction\n"
                 )
@@ -120,7 +121,9 @@ impl Lines for Text {
                 self.head(line, at, when.time);
                 let indent = if self.has_cycles { cycles::WIDTH } else { INDENT };
                 let make = |line: &mut Line| match detail {
-                    Detail::Instructions => instructions(line, at, block, indent, self.width()),
+                    Detail::Instructions { inlined } => {
+                        instructions(line, at, block, indent, self.width(), inlined);
+                    }
                     _ => self::block(line, at, block, self.ended(), self.width()),
                 };
                 self.bodies.with(block, at.space, make, |text| match when.stamps {
@@ -168,10 +171,28 @@ fn block(line: &mut Line, at: &At<'_>, block: &Block, columns: usize, width: usi
     line.text(&names::place(at.image, block.start, at.space, room)).text("\n");
 }
 
-fn instructions(line: &mut Line, at: &At<'_>, block: &Block, indent: usize, first_width: usize) {
-    let mut last_source = names::source(at.image, block.start, at.space);
+fn instructions(
+    line: &mut Line,
+    at: &At<'_>,
+    block: &Block,
+    indent: usize,
+    first_width: usize,
+    shows_inlined: bool,
+) {
     let name = names::place(at.image, block.start, at.space, first_width - HEAD - 25);
     line.text(if name.is_empty() { "?" } else { &name });
+    let mut last_source = names::source(at.image, block.start, at.space);
+    // Without debug information, nothing is looked up.
+    let inlined = |address: u64, has_source: bool| match has_source && shows_inlined {
+        true => names::inlined(at.image, address, at.space),
+        false => String::new(),
+    };
+    let mut last_inlined = inlined(block.start, last_source.is_some());
+    if !last_inlined.is_empty() {
+        let used = HEAD + name.chars().count() + last_source.as_ref().map_or(0, String::len) + 13;
+        let room = first_width.saturating_sub(used).max(NARROWEST_FUNCTION);
+        let _ = write!(line, " [inlined {}]", names::cut(&last_inlined, room));
+    }
     if let Some(source) = &last_source {
         line.text("  ").text(source);
     }
@@ -188,7 +209,9 @@ fn instructions(line: &mut Line, at: &At<'_>, block: &Block, indent: usize, firs
         let target = disassembly::write(line, block.isa, &instruction);
         let is_last = instruction.address == block.last();
         let source = names::source(at.image, instruction.address, at.space);
-        let moved = source.is_some() && source != last_source;
+        let here = if source.is_some() { inlined(instruction.address, true) } else { last_inlined.clone() };
+        let entered = here != last_inlined;
+        let moved = source.is_some() && source != last_source || entered;
         let not_taken = is_last && block.ended == Ended::NotTaken;
         let used = indent + 18 + 2 + 10 + line.bytes().len() - start;
         if let (Some(target), false, 12..) = (target, moved || not_taken, width().saturating_sub(used))
@@ -202,6 +225,14 @@ fn instructions(line: &mut Line, at: &At<'_>, block: &Block, indent: usize, firs
             if not_taken {
                 comment += " not taken";
             }
+            if entered {
+                let used = used + comment.len() + source.as_ref().map_or(0, String::len) + 4;
+                let room = width().saturating_sub(used);
+                let function = names::source_function(at.image, instruction.address, at.space);
+                if room >= NARROWEST_FUNCTION {
+                    let _ = write!(comment, " [{}]", names::cut(&function, room));
+                }
+            }
             if let (Some(source), true) = (&source, moved) {
                 comment += " ";
                 comment += source;
@@ -211,6 +242,7 @@ fn instructions(line: &mut Line, at: &At<'_>, block: &Block, indent: usize, firs
             line.blanks(room.min(28).saturating_sub(line.bytes().len() - start)).text(&comment);
         }
         last_source = source.or(last_source);
+        last_inlined = here;
         line.text("\n");
     }
 }

@@ -94,7 +94,11 @@ fn snippet(trace: Trace) -> Result<String, Error> {
         return Ok(String::new());
     };
     let mut text = Vec::new();
-    let lines = Listing { lines: Text::new(Detail::Instructions, false, false), clocks: None, times: false };
+    let lines = Listing {
+        lines: Text::new(Detail::Instructions { inlined: true }, false, false),
+        clocks: None,
+        times: false,
+    };
     trace.range(shown.offset..shown.offset + 1).decode_in_order(&lines, |line, range| {
         text.extend_from_slice(&line.bytes()[range]);
         ControlFlow::Continue(())

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use tracewright_profile::diff::{Diff, Side};
-use tracewright_profile::{CallTree, export};
+use tracewright_profile::{CallTree, Named, export};
 
-use crate::args::CaptureArgs;
+use crate::args::{CaptureArgs, InlineArgs};
 use crate::filter::{PartArgs, reasons};
 use crate::funnel::{self, Left};
 use crate::images;
-use crate::output::{Error, ForceArgs, Form, Outcome, Output, is_quiet, report, say};
+use crate::output::{Error, ForceArgs, Form, Outcome, Output, format_of, is_json, is_quiet, report, say};
 use crate::profile::open::{Counted, is_profile};
 use crate::profile::{Weigh, call_tree};
 use crate::stalls::title;
@@ -39,13 +39,18 @@ pub struct Opts {
     #[command(flatten)]
     part: PartArgs,
 
+    #[command(flatten)]
+    inline: InlineArgs,
+
     /// How many rows a table has.
     #[arg(long, value_name = "N", default_value_t = 20)]
     top: usize,
 
     /// What is written.
-    #[arg(long, value_enum, default_value_t, conflicts_with = "json")]
-    format: DiffFormat,
+    ///
+    /// Without this: what the name of the output says (.svg, .csv, .json, .folded), or the table.
+    #[arg(long, value_enum, conflicts_with = "json")]
+    format: Option<DiffFormat>,
 
     /// Write JSON, for programs; the book lists its fields.
     #[arg(long)]
@@ -85,10 +90,21 @@ impl DiffFormat {
 }
 
 impl Opts {
+    /// Returns the format: the one that is asked for, or that of the output's name.
+    fn format(&self) -> DiffFormat {
+        let named = || if self.json { None } else { format_of(&self.output).ok()? };
+        self.format.or_else(named).unwrap_or_default()
+    }
+
+    /// Whether it is JSON.
+    fn json(&self) -> bool {
+        self.json || self.format.is_none() && is_json(&self.output)
+    }
+
     /// Returns what the output is.
     fn form(&self) -> Form {
-        match self.format {
-            _ if self.json => Form::Json,
+        match self.format() {
+            _ if self.json() => Form::Json,
             DiffFormat::Table => Form::Table,
             DiffFormat::Flamegraph => Form::Xml,
             _ => Form::Text,
@@ -98,6 +114,9 @@ impl Opts {
 
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
+    if opts.format.is_none() && !opts.json {
+        format_of::<DiffFormat>(&opts.output)?;
+    }
     let open = |path: &Path| -> Result<Counted, Error> {
         let mut capture = opts.capture.of(path);
         if !is_profile(path) && !tracewright_input::perf::is_recording(path) {
@@ -105,11 +124,15 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             capture.symfs.clear();
         }
         let mut counted = Counted::open(&capture, &opts.part)?;
+        if opts.format().has_stacks() {
+            counted = counted.with_handlers()?;
+        }
+        counted.program = opts.inline.of(counted.program);
         opts.part.filter.apply(&mut counted.profile, &counted.program)?;
         Ok(counted)
     };
     let paths = [opts.capture.capture.as_path(), &opts.other];
-    if let Some(path) = paths.iter().find(|path| opts.format.has_stacks() && is_profile(path)) {
+    if let Some(path) = paths.iter().find(|path| opts.format().has_stacks() && is_profile(path)) {
         let path = path.display();
         return Err(Error::Message(format!(
             "{path} is a profile that was kept: it has no stacks; give the capture that it was made of"
@@ -117,13 +140,13 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     }
     let output = Output::open_whole(&opts.output, opts.form(), opts.force)?;
     let mut both = [open(paths[0])?, open(paths[1])?];
-    let trees = if opts.format.has_stacks() { Some(stacks(opts, &mut both)?) } else { None };
+    let trees = if opts.format().has_stacks() { Some(stacks(opts, &mut both)?) } else { None };
     let sides = both.each_ref().map(|of| Side { profile: &of.profile, program: &of.program });
     let diff = Diff::new(sides);
     let names = paths.map(|path| path.display().to_string());
     let funnels = both.each_ref().map(|of| &of.profile.funnel);
-    let out = match (opts.format, &trees) {
-        _ if opts.json => json::object(&diff, &names, funnels).into_bytes(),
+    let out = match (opts.format(), &trees) {
+        _ if opts.json() => json::object(&diff, &names, funnels).into_bytes(),
         (_, Some(trees)) => drawn(opts, trees)?,
         (DiffFormat::Csv, _) => csv::rows(&diff).into_bytes(),
         _ => text::all(&diff, &names, opts.top).into_bytes(),
@@ -138,9 +161,10 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         funnel::report_all(&of.profile, &of.program, &left);
     }
     let left_out = both.each_ref().map(|of| images::report_left_out(of.program.image()));
+    let names = both.each_ref().map(|of| funnel::report_names(Named::of(&of.profile, &[&of.program], None)));
     let is_empty = both.iter().any(|of| of.profile.funnel.in_output == 0);
     let [first, second] = both;
-    let outcome = left_out.into_iter().fold(first.outcome.and(second.outcome), Outcome::and);
+    let outcome = left_out.into_iter().chain(names).fold(first.outcome.and(second.outcome), Outcome::and);
     Ok(outcome.and(Outcome::from_errors(is_empty.into())))
 }
 
@@ -163,7 +187,7 @@ fn stacks(opts: &Opts, both: &mut [Counted; 2]) -> Result<[CallTree; 2], Error> 
 fn drawn(opts: &Opts, [first, second]: &[CallTree; 2]) -> Result<Vec<u8>, Error> {
     opts.weight.of(first, None)?;
     let weight = opts.weight.of(second, None)?;
-    if opts.format == DiffFormat::Folded {
+    if opts.format() == DiffFormat::Folded {
         return Ok(export::folded::difference([first, second], weight).into_bytes());
     }
     let title = format!("{}, compared with {}", title(&opts.other), title(&opts.capture.capture));

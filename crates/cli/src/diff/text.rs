@@ -6,7 +6,7 @@ use tracewright_profile::diff::{Diff, change, share};
 
 use crate::record::grouped;
 use crate::terminal::{END, HEADING, width};
-use tracewright::names;
+use tracewright::{names, words};
 
 /// Columns of the numbers.
 const NUMBERS: usize = 43;
@@ -33,7 +33,7 @@ pub fn all(diff: &Diff, paths: &[String; 2], top: usize) -> String {
             names::cut(&of.name, width() - NUMBERS - 2)
         );
     }
-    rest(&mut text, changed, top, diff.functions.len(), "functions");
+    rest(&mut text, changed, top, diff.functions.len(), "function");
     let _ =
         writeln!(text, "\n{HEADING} share A  share B   change  taken A  taken B  branch (conditional){END}");
     let rows = diff
@@ -52,7 +52,7 @@ pub fn all(diff: &Diff, paths: &[String; 2], top: usize) -> String {
         }
         let _ = writeln!(text, "  {}", names::cut(&of.name, width() - NUMBERS - 3));
     }
-    rest(&mut text, changed, top, diff.branches.len(), "branches");
+    rest(&mut text, changed, top, diff.branches.len(), "branch");
     text
 }
 
@@ -68,10 +68,12 @@ fn numbers(text: &mut String, of: [u64; 2], all: [u64; 2]) {
 fn rest(text: &mut String, changed: usize, top: usize, all: usize, what: &str) {
     let hidden = changed.saturating_sub(top);
     if hidden > 0 {
-        let _ = writeln!(text, "{hidden:>8} more {what} that changed (--top)");
+        let _ =
+            writeln!(text, "{hidden:>8} more {} that changed (--top)", words::plural(hidden as u64, what));
     }
     if all > changed {
-        let _ = writeln!(text, "{:>8} {what} ran as often in both", all - changed);
+        let same = (all - changed) as u64;
+        let _ = writeln!(text, "{same:>8} {} ran as often in both", words::plural(same, what));
     }
 }
 

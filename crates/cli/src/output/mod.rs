@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use clap::ValueEnum;
 use tracewright::{Diagnostic, Trace};
 use tracewright_core::text::Printable;
 use tracewright_engine::{self as engine, Limit, Tally};
@@ -109,6 +110,42 @@ impl fmt::Display for Error {
             Self::Marked(message, lines) => write!(f, "{message}\n{lines}"),
         }
     }
+}
+
+/// Endings of the names of output files, and the formats that they stand for.
+const ENDINGS: [(&str, &str); 14] = [
+    (".svg", "flamegraph"),
+    (".csv", "csv"),
+    (".folded", "folded"),
+    (".pb.gz", "pprof"),
+    (".pb", "pprof"),
+    (".pprof", "pprof"),
+    (".callgrind", "callgrind"),
+    (".fdata", "fdata"),
+    (".gcov", "gcov"),
+    (".afdo", "autofdo"),
+    (".info", "lcov"),
+    (".xml", "cobertura"),
+    (".pftrace", "perfetto"),
+    (".perfetto-trace", "perfetto"),
+];
+
+/// Returns the format that the name of an output file stands for. It is an error if the verb has no such format.
+pub fn format_of<F: ValueEnum>(path: &Path) -> Result<Option<F>, Error> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    let Some((ending, format)) = ENDINGS.iter().find(|(ending, _)| name.ends_with(ending)) else {
+        return Ok(None);
+    };
+    let named = F::from_str(format, true);
+    let path = printable_path(path);
+    named
+        .map(Some)
+        .map_err(|_| Error::Message(format!("{path}: this verb writes no {ending}: say what with --format")))
+}
+
+/// Returns whether the name of an output file is that of JSON.
+pub fn is_json(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"))
 }
 
 /// Returns a path as it may be printed.

@@ -14,6 +14,7 @@ use super::Opts;
 use super::open::{Counted, no_trace};
 use crate::output::{Error, Outcome, remark, report};
 use tracewright::profile::{Outside, attribute};
+use tracewright::words;
 
 /// Programs that are not here are named up to so many.
 const MOST_NAMED: usize = 3;
@@ -93,7 +94,8 @@ pub fn load(opts: &Opts) -> Result<Counted, Error> {
     let programs = format!("{} of {} programs", found.len(), list.binaries.len());
     let Expanded { followed, lost } = expanded;
     let say = if lost == 0 { remark } else { report };
-    say(&format!("{followed} branches of {programs} followed, {lost} could not be"));
+    let branches = words::count(followed, "branch");
+    say(&format!("{branches} of {programs} followed, {lost} could not be"));
     let outcome = if missing.is_empty() && lost == 0 { Outcome::Good } else { Outcome::HadErrors };
     profile.funnel.instructions = profile.instructions();
     let program = Program::new(&profile, &image);

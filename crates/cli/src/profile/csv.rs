@@ -105,8 +105,14 @@ pub fn of_report(rows: Rows, report: &Report<'_>, profile: &Profile) -> String {
 }
 
 fn functions(report: &Report<'_>, places: &Places<'_>) -> String {
-    let mut csv =
-        Csv::new(columns!("calls", "instructions", "inclusive_instructions", "cycles", "inclusive_cycles"));
+    let mut csv = Csv::new(columns!(
+        "calls",
+        "calls_estimated",
+        "instructions",
+        "inclusive_instructions",
+        "cycles",
+        "inclusive_cycles"
+    ));
     for (number, of) in &report.functions {
         let function = &report.calls.functions.list()[*number as usize];
         let binary = function.file.and_then(|file| report.program.binary_of(file));
@@ -124,6 +130,7 @@ fn functions(report: &Report<'_>, places: &Places<'_>) -> String {
             file,
             line,
             of.calls.into(),
+            report.estimated.contains(number).into(),
             of.own.instructions.into(),
             report.is_ordered.then_some(of.inclusive.instructions).into(),
             cycles(of.own.cycles).into(),
@@ -134,14 +141,22 @@ fn functions(report: &Report<'_>, places: &Places<'_>) -> String {
 }
 
 fn call_edges(report: &Report<'_>) -> String {
-    let mut csv =
-        Csv::new(["caller", "callee", "inlined", "calls", "inclusive_instructions", "inclusive_cycles"]);
+    let mut csv = Csv::new([
+        "caller",
+        "callee",
+        "inlined",
+        "calls",
+        "calls_estimated",
+        "inclusive_instructions",
+        "inclusive_cycles",
+    ]);
     for (caller, callee, of) in &report.edges {
         csv.row([
             report.calls.functions.name(*caller).into(),
             report.calls.functions.name(*callee).into(),
             of.is_inlined.into(),
             of.calls.into(),
+            of.is_estimate.into(),
             of.inclusive.instructions.into(),
             report.calls.has_cycles.then_some(of.inclusive.cycles).into(),
         ]);

@@ -14,6 +14,7 @@ pub fn object(report: &Report<'_>, funnel: &Funnel) -> String {
         let mut row = json!({
             "function": function.name, "binary": report.binary_of(function), "address": function.start.map(address),
             "instructions": of.own.instructions, "calls": of.calls,
+            "calls_estimated": report.estimated.contains(number),
         });
         if report.is_ordered {
             row["inclusive_instructions"] = of.inclusive.instructions.into();
@@ -72,7 +73,7 @@ pub fn object(report: &Report<'_>, funnel: &Funnel) -> String {
             let name = |number: u32| report.calls.functions.name(number);
             let mut row = json!({
                 "caller": name(*caller), "callee": name(*callee), "inlined": of.is_inlined, "calls": of.calls,
-                "inclusive_instructions": of.inclusive.instructions,
+                "calls_estimated": of.is_estimate, "inclusive_instructions": of.inclusive.instructions,
             });
             if report.calls.has_cycles {
                 row["inclusive_cycles"] = of.inclusive.cycles.into();

@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use tracewright::profile::{ContextCounter, Followed, Follower, Only, Report};
-use tracewright::words::{Wanted, how_to_get};
+use tracewright::words::{self, Wanted, how_to_get};
 use tracewright::{Capture, ThreadNames};
 use tracewright_profile::export::folded::Weight;
 use tracewright_profile::{
-    Binary, CallTree, Functions, Graph, PlaceFilter, Profile, Program, WIDEST, export, store,
+    Binary, CallTree, Functions, Graph, Named, PlaceFilter, Profile, Program, WIDEST, export, store,
 };
 
 use self::csv::Rows;
@@ -28,7 +28,7 @@ use crate::decode::Within;
 use crate::filter::{FilterArgs, PartArgs, reasons};
 use crate::funnel::{self, Left};
 use crate::images;
-use crate::output::{Error, ForceArgs, Form, Outcome, Output, report};
+use crate::output::{Error, ForceArgs, Form, Outcome, Output, format_of, is_json, report};
 use crate::stalls::title;
 
 /// Count what ran, for people and for compilers.
@@ -46,7 +46,7 @@ Examples:
   tracewright profile run --format tree --min-share 5
   tracewright profile run --paths
   tracewright profile run --function main --from-cycle 1000 --to-cycle 2000
-  tracewright profile run --format flamegraph -o run.svg
+  tracewright profile run -o run.svg
   tracewright profile run --format csv --rows edges -o edges.csv
   tracewright profile perf.data --format autofdo -o app.afdo
   tracewright profile run --format llvm -o app.prof
@@ -61,8 +61,10 @@ pub struct Opts {
     part: PartArgs,
 
     /// What is written.
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    ///
+    /// Without this: what the name of the output says (.svg, .csv, .json, .folded, .pb.gz and the like), or the table.
+    #[arg(long, value_enum)]
+    format: Option<Format>,
 
     /// Which rows CSV has. Without --calls, columns that need it are empty.
     #[arg(long, value_enum, default_value_t)]
@@ -179,21 +181,32 @@ impl Weigh {
 }
 
 impl Opts {
+    /// Returns the format: the one that is asked for, or that of the output's name.
+    fn format(&self) -> Format {
+        let named = || self.output.as_deref().filter(|_| !self.json).and_then(|path| format_of(path).ok()?);
+        self.format.or_else(named).unwrap_or(Format::Table)
+    }
+
+    /// Whether it is JSON.
+    fn json(&self) -> bool {
+        self.json || self.format.is_none() && self.output.as_deref().is_some_and(is_json)
+    }
+
     /// Whether it is the table, or rows of it.
     fn is_table(&self) -> bool {
-        self.format == Format::Table || self.format == Format::Csv && self.rows.are_of_table()
+        self.format() == Format::Table || self.format() == Format::Csv && self.rows.are_of_table()
     }
 
     /// Returns what the output is.
     fn form(&self) -> Form {
-        match self.format {
+        match self.format() {
             Format::Tracewright
             | Format::LlvmBinary
             | Format::Pprof
             | Format::BranchList
             | Format::Gcov
             | Format::Gcov16 => Form::Binary,
-            Format::Table | Format::Tree => Form::json_if(self.json),
+            Format::Table | Format::Tree => Form::json_if(self.json()),
             Format::Flamegraph => Form::Xml,
             _ => Form::Text,
         }
@@ -201,12 +214,12 @@ impl Opts {
 
     /// Whether it tells who called whom on which path.
     fn has_stacks(&self) -> bool {
-        self.format.has_stacks() || self.format == Format::Csv && self.rows == Rows::CallTree
+        self.format().has_stacks() || self.format() == Format::Csv && self.rows == Rows::CallTree
     }
 
     /// Whether the table needs to know in which order things ran.
     fn wants_order(&self) -> bool {
-        self.calls || self.paths.is_some() || self.format == Format::Csv && self.rows.need_order()
+        self.calls || self.paths.is_some() || self.format() == Format::Csv && self.rows.need_order()
     }
 }
 
@@ -219,6 +232,11 @@ impl Format {
     /// Whether it tells of all that ran, and not only of ELF files, which are all that compilers know.
     fn is_for_people(self) -> bool {
         self.has_stacks() || matches!(self, Self::Table | Self::Csv | Self::Tracewright)
+    }
+
+    /// Whether it tells what ran by function.
+    fn is_by_function(self) -> bool {
+        self.is_for_people() && self != Self::Tracewright
     }
 
     /// Whether what ran of a binary can be told.
@@ -265,10 +283,13 @@ impl Format {
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let output = opts.output.as_deref().unwrap_or(Path::new("-"));
-    if opts.json && !matches!(opts.format, Format::Table | Format::Tree) {
+    if opts.json() && !matches!(opts.format(), Format::Table | Format::Tree) {
         return Err(Error::Message(
             "--json is a form of the table and of the tree: leave out --format".into(),
         ));
+    }
+    if opts.format.is_none() && !opts.json {
+        format_of::<Format>(output)?;
     }
     let form = opts.form();
     if form == Form::Binary && output.as_os_str() == "-" && std::io::stdout().is_terminal() {
@@ -278,7 +299,8 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let counted = if branch_list::is_one(&opts.capture.capture) {
         branch_list::load(opts)?
     } else {
-        Counted::open(&opts.capture, &opts.part)?
+        let counted = Counted::open(&opts.capture, &opts.part)?;
+        if opts.has_stacks() || opts.wants_order() { counted.with_handlers()? } else { counted }
     };
     let Counted { mut profile, program, mut outcome, decoded, outside } = counted;
     let program = opts.inline.of(program);
@@ -288,8 +310,8 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     if let Some(places) = places.as_ref().filter(|_| !opts.is_table()) {
         places.keep(&mut profile, &program);
     }
-    profile.funnel.in_output = in_output(&profile, opts.format);
-    let bytes = match (opts.format, &decoded) {
+    profile.funnel.in_output = in_output(&profile, opts.format());
+    let bytes = match (opts.format(), &decoded) {
         (Format::Tracewright, _) => store::write(&profile),
         _ if opts.is_table() => {
             let mut functions = Functions::default();
@@ -303,7 +325,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             };
             let report = Report::new(&profile, &program, &graph, done, places.as_ref());
             profile.funnel.in_output = report.shown;
-            match (opts.format, opts.json) {
+            match (opts.format(), opts.json()) {
                 (Format::Csv, _) => csv::of_report(opts.rows, &report, &profile),
                 (_, true) => json::object(&report, &profile.funnel),
                 (_, false) => text::all(&report, opts.top),
@@ -321,12 +343,16 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         (Format::Csv, _) => csv::counted(opts.rows, &profile, &program).into_bytes(),
         (format, _) => compilers::write(format, &profile, &program)?,
     };
-    let is_empty = profile.funnel.in_output == 0 || opts.format.says_nothing(&bytes);
+    let is_empty = profile.funnel.in_output == 0 || opts.format().says_nothing(&bytes);
     output.write_whole(&bytes, is_empty)?;
-    let otherwise = if is_whole { opts.format.cannot() } else { funnel::FILTERED };
+    let otherwise = if is_whole { opts.format().cannot() } else { funnel::FILTERED };
     let left = Left { known: &reasons(outside), rest: opts.part.filter.left_out(otherwise) };
     funnel::report_all(&profile, &program, &left);
-    let outcome = outcome.and(images::report_left_out(program.image()));
+    let mut outcome = outcome.and(images::report_left_out(program.image()));
+    if opts.format().is_by_function() {
+        let names = Named::of(&profile, &[&program], places.as_ref());
+        outcome = outcome.and(funnel::report_names(names));
+    }
     Ok(outcome.and(Outcome::from_errors(is_empty.into())))
 }
 
@@ -339,7 +365,7 @@ fn percentage(text: &str) -> Result<f64, String> {
 /// The capture only counts.
 fn without_order(opts: &Opts) -> Error {
     let path = opts.capture.capture.display();
-    let instead = match opts.format {
+    let instead = match opts.format() {
         Format::Csv if opts.rows.need_order() => "choose other --rows",
         Format::Csv | Format::Table => "leave out --calls and --paths",
         _ => "choose another --format",
@@ -406,8 +432,8 @@ fn stacks(
 ) -> Result<Vec<u8>, Error> {
     let done = in_order(opts, decoded, program, &Graph::default(), places, outcome)?;
     let weight = opts.weight.of(&done.calls, Some(decoded.trace.capture()))?;
-    Ok(match opts.format {
-        Format::Tree if opts.json => tree::json(&done.calls).into_bytes(),
+    Ok(match opts.format() {
+        Format::Tree if opts.json() => tree::json(&done.calls).into_bytes(),
         Format::Tree => tree::text(&done.calls, weight, opts.min_share).into_bytes(),
         Format::Csv => tree::csv(&done.calls).into_bytes(),
         Format::Folded => export::folded::write(&done.calls, weight).into_bytes(),
@@ -434,8 +460,8 @@ fn contexts(
     let within = Within { trace: &decoded.trace, again: true, has_funnel: true };
     let (contexts, ..) = within.decode(&counter, |_| Outcome::Good)?;
     if contexts.folded() > 0 {
-        let calls = contexts.folded();
-        report(&format!("{calls} calls lost their callers: there are too many contexts"));
+        let calls = words::count(contexts.folded(), "call");
+        report(&format!("{calls} without callers: there are too many contexts"));
         *outcome = outcome.and(Outcome::HadErrors);
     }
     let text = export::llvm_contexts::write(&contexts, program);

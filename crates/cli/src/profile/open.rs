@@ -8,7 +8,9 @@ use tracewright_input::file::first_bytes;
 use tracewright_input::{ImageFile, map_file, perf};
 use tracewright_profile::{Binary, Profile, Program, store};
 
-use tracewright::profile::{BlockCounter, Outside, WindowCounter, attribute, fill, in_binaries, locate};
+use tracewright::profile::{
+    BlockCounter, HandlerFinder, Outside, WindowCounter, attribute, fill, in_binaries, locate,
+};
 use tracewright::{Clocks, Trace};
 
 use crate::args::CaptureArgs;
@@ -96,6 +98,20 @@ impl Counted {
         Ok(Self { profile, program, outcome, decoded, outside })
     }
 
+    /// Adds functions without symbols that only exceptions enter, for what needs the order in which things ran. All is read
+    /// once more for it, if something has no symbols.
+    pub fn with_handlers(mut self) -> Result<Self, Error> {
+        let funnel = &self.profile.funnel;
+        if let Some(Decoded { trace, .. }) =
+            self.decoded.as_ref().filter(|_| funnel.in_function < funnel.instructions)
+        {
+            let within = Within { trace, again: true, has_funnel: true };
+            let (handlers, ..) = within.decode(&HandlerFinder, |_| Outcome::Good)?;
+            self.program = self.program.with_handlers(trace.image(), handlers);
+        }
+        Ok(self)
+    }
+
     /// Reads a file that holds a profile, and looks for the binaries.
     fn read(capture: &CaptureArgs, named: &[ImageFile]) -> Result<Self, Error> {
         let mut profile = read(&capture.capture)?;
@@ -165,8 +181,10 @@ fn programs(profile: &Profile, capture: &CaptureArgs, named: &[ImageFile]) -> (P
     for (binary, why) in missing.iter().take(MOST_NAMED) {
         remark(&format!("{}: no symbols of it: {why}", binary.name));
     }
-    if missing.len() > MOST_NAMED {
-        remark(&format!("{} more binaries are not here either", missing.len() - MOST_NAMED));
+    match missing.len().saturating_sub(MOST_NAMED) {
+        0 => {}
+        1 => remark("1 more binary is not here either"),
+        more => remark(&format!("{more} more binaries are not here either")),
     }
     (Program::new(profile, &builder.build()), outcome)
 }

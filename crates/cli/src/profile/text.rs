@@ -6,8 +6,8 @@ use tracewright_profile::{DEEPEST, Edge, EventRow, Paths, Place};
 
 use crate::record::grouped;
 use crate::terminal::{END, HEADING, hot, width};
-use tracewright::names;
 use tracewright::profile::Report;
+use tracewright::{names, words};
 
 /// All tables, the first `top` rows of each.
 pub fn all(report: &Report<'_>, top: usize) -> String {
@@ -78,10 +78,13 @@ fn functions(text: &mut String, report: &Report<'_>, top: usize) {
             only(is_ordered, format!("{:>14}{}", grouped(all), self::share(all, report.instructions)));
         let cycles = only(has_cycles, format!("{:>6}", ratio(of.own.cycles, own)));
         let name = names::cut(report.calls.functions.name(*number), room);
-        let _ =
-            writeln!(text, "{:>13}{share}{inclusive}{:>11}{cycles}  {name}", grouped(own), grouped(of.calls));
+        let calls = counted(of.calls, report.estimated.contains(number));
+        let _ = writeln!(text, "{:>13}{share}{inclusive}{calls:>11}{cycles}  {name}", grouped(own));
     }
     more(text, report.functions.len(), top, "function");
+    if report.functions.iter().take(top).any(|(number, _)| report.estimated.contains(number)) {
+        let _ = writeln!(text, "{:>13} an estimate: the function is inlined (--no-inline)", "~");
+    }
 }
 
 /// Who calls whom.
@@ -97,7 +100,7 @@ fn edges(text: &mut String, report: &Report<'_>, top: usize) {
         "inclusive", "%", "calls"
     );
     for (caller, callee, of) in report.edges.iter().take(top) {
-        let Edge { calls, inclusive, is_inlined } = of;
+        let Edge { calls, inclusive, is_inlined, is_estimate } = of;
         let cycles = only(format!("{:>14}", grouped(inclusive.cycles)));
         let note = if *is_inlined { " (inlined)" } else { "" };
         let room = width() - 32 - cycles.len() - " -> ".len() - note.len();
@@ -110,7 +113,7 @@ fn edges(text: &mut String, report: &Report<'_>, top: usize) {
             "{:>13}{}{cycles}{:>11}  {} -> {}{note}",
             grouped(inclusive.instructions),
             share(inclusive.instructions, report.instructions),
-            grouped(*calls),
+            counted(*calls, *is_estimate),
             names::cut(caller, left),
             names::cut(callee, room - left),
         );
@@ -295,16 +298,17 @@ fn place(report: &Report<'_>, place: Place, width: usize) -> String {
     }
 }
 
+/// `1 234`, or `~1 234` if it is an estimate.
+fn counted(count: u64, is_estimate: bool) -> String {
+    format!("{}{}", if is_estimate { "~" } else { "" }, grouped(count))
+}
+
 /// How many rows are left out.
 fn more(text: &mut String, count: usize, top: usize, what: &str) {
     let left = count.saturating_sub(top);
     if left > 0 {
-        let plural = match (left, what.ends_with('h')) {
-            (1, _) => "",
-            (_, true) => "es",
-            _ => "s",
-        };
-        let _ = writeln!(text, "{:>13} more {what}{plural} (--top)", grouped(left as u64));
+        let what = words::plural(left as u64, what);
+        let _ = writeln!(text, "{:>13} more {what} (--top)", grouped(left as u64));
     }
 }
 

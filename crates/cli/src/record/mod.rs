@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
+use tracewright::words;
 use tracewright_capture::qemu::is_foreign;
 use tracewright_capture::record::{
     self, Listing, LogOutput, Outputs, ReadOptions, Recording, Ring, RunOptions, program_image,
@@ -286,15 +287,13 @@ fn run_here(opts: &Opts) -> Result<Outcome, Error> {
         progress.finish();
         ran
     })?;
-    let instructions = ran.counts.instructions;
+    let ran_until = words::count(ran.counts.instructions, "instruction");
     let failed = match &ran.stop {
         Stop::Exit { .. } => None,
-        Stop::Limit => Some(format!("stopped after {instructions} instructions (--max-instructions)")),
+        Stop::Limit => Some(format!("stopped after {ran_until} (--max-instructions)")),
         // Why is told at the end.
         Stop::Asked if ran.failed.is_some() => None,
-        Stop::Asked => {
-            Some(format!("stopped by a signal (Ctrl-C, SIGTERM or SIGHUP) after {instructions} instructions"))
-        }
+        Stop::Asked => Some(format!("stopped by a signal (Ctrl-C, SIGTERM or SIGHUP) after {ran_until}")),
         Stop::Fault(why) => Some(why.clone()),
     };
     if let Some(why) = &failed {
@@ -339,8 +338,8 @@ fn end(mut ran: Recording, opts: &Opts, summary: Option<Output>, good: bool) -> 
         return Err(match error.is_broken_pipe() {
             true => error,
             false => Error::Message(format!(
-                "{error}; stopped after {} instructions: what was recorded until then is kept",
-                ran.counts.instructions
+                "{error}; stopped after {}: what was recorded until then is kept",
+                words::count(ran.counts.instructions, "instruction")
             )),
         });
     }

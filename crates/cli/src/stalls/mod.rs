@@ -15,10 +15,11 @@ use tracewright_input::{Capture, Protocol, Source};
 use tracewright_profile::Window;
 
 use self::table::Tables;
-use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
+use crate::args::{CaptureArgs, InlineArgs, ProgramArgs, SelectArgs};
 use crate::clocks::{self, report_ends};
 use crate::decode::Within;
 use crate::filter::FilterArgs;
+use crate::funnel;
 use crate::images;
 use crate::output::{Error, ForceArgs, Form, Outcome, Output, printable_path, report, write};
 use crate::table::TableArgs;
@@ -53,6 +54,9 @@ pub struct Opts {
     #[command(flatten)]
     filter: FilterArgs,
 
+    #[command(flatten)]
+    inline: InlineArgs,
+
     /// Only this table; of CSV: which rows, functions if not given.
     #[arg(long, value_enum)]
     by: Option<By>,
@@ -72,7 +76,7 @@ pub struct Opts {
     #[arg(long, value_name = "FILE.svg")]
     histogram: Option<PathBuf>,
 
-    /// Draw which function ran when, and when it stalled, as SVG: the functions of --top.
+    /// Draw which function ran when, and when it stalled, as SVG: the functions of --top, with what is inlined into them.
     #[arg(long, value_name = "FILE.svg")]
     timeline: Option<PathBuf>,
 
@@ -130,7 +134,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         opts.filter.report_nothing(&trace);
         outcome = Outcome::HadErrors;
     }
-    let tables = Tables::new(&sources, image, opts.sort);
+    let tables = Tables::new(&sources, image, opts.sort, opts.inline.shows());
     let names: Vec<_> = sources.iter().map(|source| capture.sources[source.index].name.as_str()).collect();
     let title = title(&opts.capture.capture);
     if opts.timeline.is_some() && sources.len() != 1 {
@@ -152,7 +156,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         false => text::all(opts, &names, &sources, &tables, image),
     };
     write("-".as_ref(), opts.table.form(), text.as_bytes(), false)?;
-    Ok(outcome.and(images::report_left_out(image)))
+    Ok(outcome.and(images::report_left_out(image)).and(funnel::report_names(tables.names)))
 }
 
 /// Says that nothing tells the cycles of these sources, and what would.

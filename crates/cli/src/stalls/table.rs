@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use tracewright_core::{Isa, MemorySpace};
 use tracewright_flow::{InBlock, Instructions};
 use tracewright_image::Image;
-use tracewright_profile::Cost;
+use tracewright_profile::{Cost, Named};
 
 use super::Sort;
 use tracewright::SourceStalls;
@@ -20,6 +20,8 @@ pub struct Tables {
     pub instructions: Vec<(Instruction, Cost)>,
     /// What belongs to no line.
     pub without_line: Cost,
+    /// How many instructions are of functions with symbols.
+    pub names: Named,
 }
 
 /// A line of source code.
@@ -40,16 +42,22 @@ pub struct Instruction {
 }
 
 impl Tables {
-    pub fn new(sources: &[SourceStalls], image: &Image, sort: Sort) -> Self {
+    /// Sums up sources. Inlined functions are functions of their own if `inlined` is set.
+    pub fn new(sources: &[SourceStalls], image: &Image, sort: Sort, inlined: bool) -> Self {
         let instructions = instructions(sources, image);
         let mut all = Cost::default();
-        let mut without_line = Cost::default();
+        let (mut without_line, mut names) = (Cost::default(), Named::default());
         let mut functions: HashMap<String, Cost> = HashMap::new();
         let mut lines: HashMap<Place, Cost> = HashMap::new();
         for (Instruction { space, at, .. }, cost) in &instructions {
             all += *cost;
-            let function = names::function(image, at.address, *space);
-            match image.symbols().source(at.address, *space).filter(|source| source.line > 0) {
+            names.add(cost.retired, image.symbols().symbol(at.address, *space).is_some());
+            let source = image.symbols().source(at.address, *space);
+            let function = match inlined && source.is_some() {
+                true => names::source_function(image, at.address, *space),
+                false => names::function(image, at.address, *space),
+            };
+            match source.filter(|source| source.line > 0) {
                 Some(source) => {
                     let (file, line) = (source.file.to_owned(), source.line);
                     *lines.entry(Place { file, line, function: function.clone() }).or_default() += *cost;
@@ -64,6 +72,7 @@ impl Tables {
             lines: lines.into_iter().collect(),
             instructions,
             without_line,
+            names,
         };
         let key = |cost: &Cost| match sort {
             Sort::Stalls => (Reverse(cost.stalled), Reverse(cost.cycles), Reverse(cost.retired)),

@@ -10,8 +10,7 @@ use super::table::{Instruction, Tables};
 use super::{By, Opts, Sort};
 use crate::record::grouped;
 use crate::terminal::{END, HEADING, hot, width};
-use tracewright::SourceStalls;
-use tracewright::{disassembly, names};
+use tracewright::{SourceStalls, disassembly, names, words};
 use tracewright_engine::Line;
 
 /// Columns of the numbers before a name, with the blanks after them.
@@ -131,8 +130,7 @@ fn table(
 fn more(text: &mut String, opts: &Opts, count: usize, what: &str) {
     let left = count.saturating_sub(opts.top);
     if left > 0 {
-        let plural = if left == 1 { "" } else { "s" };
-        let _ = writeln!(text, "{:51}  {left} more {what}{plural} (--top)", "");
+        let _ = writeln!(text, "{:51}  {left} more {} (--top)", "", words::plural(left as u64, what));
     }
 }
 

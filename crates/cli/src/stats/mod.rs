@@ -4,6 +4,7 @@ use std::io::Write;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
+use tracewright::words;
 use tracewright_core::text::Printable;
 use tracewright_engine::{Counted, Counts, Distances, Kind, PacketsRead};
 use tracewright_input::{Buffer, Capture, Protocol, Source};
@@ -122,7 +123,7 @@ impl Stats<'_> {
         let Counted { read: PacketsRead { bytes: read, unread, .. }, lost, losses, lost_bytes, .. } =
             self.counted;
         let name = if self.buffer.name == "-" { "standard input" } else { &self.buffer.name };
-        writeln!(out, "{HEADING}buffer {}{END}: {read} bytes", Printable(name))?;
+        writeln!(out, "{HEADING}buffer {}{END}: {}", Printable(name), words::count(*read, "byte"))?;
         for lost in lost.iter().take(MOST_LOSSES) {
             writeln!(out, "  {lost}")?;
         }
@@ -133,11 +134,13 @@ impl Stats<'_> {
             let id = source.number().map_or("unknown".into(), |id| format!("{id:#04x}"));
             let unread = self.unread_of(source);
             let (packets, bytes) = counts.map_or((0, unread.unwrap_or(0)), Counts::total);
-            let packets_text = if unread.is_none() { format!("{packets} packets, ") } else { String::new() };
+            let packets_text =
+                if unread.is_none() { words::count(packets, "packet") + ", " } else { String::new() };
             let (name, share) = (Printable(&source.name), percent(bytes, *read));
             writeln!(
                 out,
-                "\n{HEADING}source {name} (ID {id}){END}: {packets_text}{bytes} bytes, {share} of the buffer"
+                "\n{HEADING}source {name} (ID {id}){END}: {packets_text}{}, {share} of the buffer",
+                words::count(bytes, "byte")
             )?;
             if unread.is_some() {
                 let protocol = source.protocol_name();
@@ -149,7 +152,12 @@ impl Stats<'_> {
         if let Some(counts) = &self.counted.no_source {
             let (kinds, (_, bytes)) = (counts.kinds(), counts.total());
             if !kinds.is_empty() {
-                writeln!(out, "\nno source's: {bytes} bytes, {} of the buffer", percent(bytes, *read))?;
+                writeln!(
+                    out,
+                    "\nno source's: {}, {} of the buffer",
+                    words::count(bytes, "byte"),
+                    percent(bytes, *read)
+                )?;
                 rows(out, &kinds, bytes)?;
             }
         }
@@ -159,7 +167,8 @@ impl Stats<'_> {
             let frames = read.saturating_sub(data + unread.values().sum::<u64>() + lost_bytes);
             writeln!(
                 out,
-                "\nframes: {frames} bytes of IDs, auxiliary bits, syncs and padding, {}",
+                "\nframes: {} of IDs, auxiliary bits, syncs and padding, {}",
+                words::count(frames, "byte"),
                 percent(frames, *read)
             )?;
         }
@@ -184,7 +193,7 @@ impl Stats<'_> {
                 }
             }
             if counts.timestamps > 0 {
-                writeln!(out, "  {} packets with a timestamp", counts.timestamps)?;
+                writeln!(out, "  {} with a timestamp", words::count(counts.timestamps, "packet"))?;
             }
         } else if let Some((least, mean, most)) = syncs.range() {
             writeln!(out, "  {seen} {what}s, {least} to {most} bytes apart, {mean} on average")?;

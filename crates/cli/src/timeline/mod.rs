@@ -6,18 +6,18 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use tracewright::profile::Outside;
 use tracewright::timeline::{Chrome, Firefox, Perfetto, SliceWriter, SourceSlices, Unit, Viewer};
-use tracewright::words::{Wanted, how_to_get};
+use tracewright::words::{self, Wanted, how_to_get};
 use tracewright::{Capture, Clocks, ThreadNames, Trace, has_timestamps};
 use tracewright_core::text::Printable;
-use tracewright_profile::Kind;
 use tracewright_profile::slices::{Limits, Shown};
+use tracewright_profile::{Kind, Named};
 
 use crate::args::CaptureArgs;
 use crate::clocks::{self, report_ends};
 use crate::decode::Within;
 use crate::filter::{FilterArgs, PartArgs, reasons};
 use crate::funnel::{self, Left};
-use crate::output::{Error, ForceArgs, Form, Outcome, Output, remark, report, report_unwritten};
+use crate::output::{Error, ForceArgs, Form, Outcome, Output, format_of, remark, report, report_unwritten};
 use crate::profile::open::{Counted, Decoded, is_profile};
 use crate::record::grouped;
 
@@ -36,7 +36,7 @@ Examples:
   tracewright timeline run -o run.json --from-cycle 1000000 --to-cycle 2000000
   tracewright timeline run -o run.json --function main --function sort
   tracewright timeline run -o run.json --min 100 --format firefox
-  tracewright timeline run -o run.pftrace --format perfetto --most 10000000
+  tracewright timeline run -o run.pftrace --most 10000000
   tracewright timeline run -o run.json --clock time --mhz 19.2")]
 pub struct Opts {
     #[command(flatten)]
@@ -54,9 +54,9 @@ pub struct Opts {
 
     /// What is written.
     ///
-    /// It is for a viewer.
-    #[arg(long, value_enum, default_value_t = Format::Chrome)]
-    format: Format,
+    /// Without this: what the name of the output says (.pftrace: perfetto), or chrome.
+    #[arg(long, value_enum)]
+    format: Option<Format>,
 
     /// No slice that is shorter, in cycles (or instructions, timestamps, nanoseconds of real time).
     #[arg(long, value_name = "CYCLES", default_value_t = 0)]
@@ -74,6 +74,13 @@ pub struct Opts {
     /// timestamps, instead of that of the capture. [default: 1000]
     #[arg(long, value_name = "N", value_parser = rate)]
     mhz: Option<u64>,
+}
+
+impl Opts {
+    /// Returns the format: the one that is asked for, or that of the output's name.
+    fn format(&self) -> Format {
+        self.format.or_else(|| format_of(&self.output).ok()?).unwrap_or(Format::Chrome)
+    }
 }
 
 /// What times are.
@@ -115,6 +122,9 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         let path = opts.capture.capture.display();
         return Err(Error::Message(format!("{path} is a profile: it does not tell when things ran")));
     }
+    if opts.format.is_none() {
+        format_of::<Format>(&opts.output)?;
+    }
     let mut output = open(opts)?;
     // All is counted first, for the funnel: what is outside the time asked for, too.
     let no_time = FilterArgs {
@@ -125,15 +135,20 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         ..opts.part.filter.clone()
     };
     let Counted { mut profile, program, mut outcome, decoded, .. } =
-        Counted::open(&opts.capture, &PartArgs { filter: no_time, ..opts.part.clone() })?;
+        Counted::open(&opts.capture, &PartArgs { filter: no_time, ..opts.part.clone() })?.with_handlers()?;
     let Some(Decoded { trace, .. }) = decoded else { return Ok(outcome) };
     // Slices are calls, and inlined functions are not called.
     let program = program.show_inlined(false);
     let places = opts.part.filter.places(&profile, &[&program])?;
     let capture = trace.capture();
+    let symbols = Named::of(&profile, &[&program], places.as_ref());
     let only = places.map(|places| places.functions_of(&profile, &program));
     let by_time = by_time(opts, capture)?;
-    let clocks = if by_time { timestamps(opts, &trace)? } else { opts.part.filter.clocks(capture)? };
+    let clocks = match opts.clock {
+        _ if by_time => timestamps(opts, &trace)?,
+        Some(TimelineClock::Cycles) => cycles(opts, &trace)?,
+        _ => opts.part.filter.clocks(capture)?,
+    };
     outcome = outcome.and(clocks::outcome(&clocks));
     // Instructions are counted where nothing tells cycles; but nothing stands for timestamps.
     let stamped = FilterArgs { from_cycle: None, to_cycle: None, ..opts.part.filter.clone() };
@@ -155,7 +170,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     });
     let units: Vec<_> = units.collect();
     let hertz = opts.mhz.unwrap_or(1_000_000_000);
-    let viewer: Box<dyn Viewer + Send + '_> = match opts.format {
+    let viewer: Box<dyn Viewer + Send + '_> = match opts.format() {
         Format::Chrome => Box::new(Chrome::new(&mut output, hertz)),
         Format::Perfetto => Box::new(Perfetto::new(&mut output, hertz)),
         Format::Firefox => Box::new(Firefox::new(&mut output, hertz)),
@@ -179,11 +194,22 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         output.finish()?;
     }
     // A recording has sources in several files, in most of which they have nothing.
-    for SourceSlices { index, slices, cut, .. } in done.iter().filter(|source| source.slices > 0) {
+    for SourceSlices { index, slices, instants, cut, .. } in done.iter().filter(|source| source.slices > 0) {
         let unit = units.get(*index).copied().unwrap_or(Unit::Instructions);
         let name = names.get(*index).map_or("?", String::as_str);
-        let plural = if *slices == 1 { "" } else { "s" };
-        remark(&format!("{name}: {} slice{plural}, times in {}", grouped(*slices), unit.words()));
+        let what = words::plural(*slices, "slice");
+        let rate = opts.mhz.map_or(String::new(), |hertz| unit.rate(hertz));
+        remark(&format!("{name}: {} {what}, times in {}{rate}", grouped(*slices), unit.words()));
+        if instants == slices && unit != Unit::Instructions {
+            outcome = Outcome::HadErrors;
+            report(&format!(
+                "{name}: all slices have length 0: its {} do not tell how long anything took (--clock instructions)",
+                unit.told_by()
+            ));
+        } else if *instants > 0 && unit.is_told_by_timestamps() {
+            let (count, have) = (grouped(*instants), if *instants == 1 { "has" } else { "have" });
+            remark(&format!("{name}: {count} of them {have} length 0: no timestamp lies in between"));
+        }
         if let Some(time) = cut {
             outcome = Outcome::HadErrors;
             report(&format!(
@@ -222,7 +248,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         true => funnel::report_all(&profile, &program, &left),
         false => funnel::report_steps(&profile, &program, &left),
     }
-    Ok(outcome)
+    Ok(outcome.and(funnel::report_names(symbols)))
 }
 
 /// Whether times are timestamps.
@@ -241,6 +267,20 @@ fn by_time(opts: &Opts, capture: &Capture) -> Result<bool, Error> {
     }
 }
 
+/// Opens clocks that read cycles. It is an error if there are none.
+fn cycles(opts: &Opts, trace: &Trace) -> Result<Clocks, Error> {
+    let clocks = clocks::find(trace.capture())?;
+    if clocks.any() {
+        return Ok(clocks);
+    }
+    let path = opts.capture.capture.display();
+    let others = match Clocks::timestamps(trace.capture())?.any() {
+        true => "--clock time (timestamps) or --clock instructions",
+        false => "--clock instructions",
+    };
+    Err(Error::Message(format!("--clock cycles: nothing tells cycles in {path}: choose {others}")))
+}
+
 /// Opens clocks that read timestamps. It is an error if there are none.
 fn timestamps(opts: &Opts, trace: &Trace) -> Result<Clocks, Error> {
     let clocks = Clocks::timestamps(trace.capture())?;
@@ -248,14 +288,18 @@ fn timestamps(opts: &Opts, trace: &Trace) -> Result<Clocks, Error> {
         return Ok(clocks);
     }
     let path = opts.capture.capture.display();
+    let others = match clocks::find(trace.capture())?.any() {
+        true => "--clock cycles or --clock instructions",
+        false => "--clock instructions",
+    };
     Err(Error::Message(format!(
-        "--clock time: {path} has no timestamps: {}, or choose another --clock",
+        "--clock time: {path} has no timestamps: {}, or choose {others}",
         how_to_get(Wanted::Timestamps, trace.capture())
     )))
 }
 
 fn open(opts: &Opts) -> Result<Output, Error> {
-    let form = if opts.format == Format::Perfetto { Form::Binary } else { Form::Json };
+    let form = if opts.format() == Format::Perfetto { Form::Binary } else { Form::Json };
     if form == Form::Binary && opts.output.as_os_str() == "-" && io::stdout().is_terminal() {
         return Err(Error::Message("this is no text for a terminal: say where to with -o FILE".into()));
     }

@@ -1,11 +1,13 @@
 //! `decode --calls`: functions entered and left, and the call stack where the trace ends.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
 
 use serde_json::Value;
-use tracewright_testkit::Scratch;
+use tracewright_testkit::{Scratch, has_programs};
 
-use crate::run::{recorded, run};
+use crate::run::{elf, ran, recorded, root, run};
 
 fn events(line: &str) -> Vec<Value> {
     let ran = run!("decode {line} --calls --json").ends_within(0..=1);
@@ -16,8 +18,14 @@ fn events(line: &str) -> Vec<Value> {
 #[test]
 fn calls_are_those_of_the_profile() {
     let scratch = Scratch::new("decode-calls");
-    for program in ["args", "sort 300"] {
-        let capture = recorded(&scratch, program, "");
+    let stripped = scratch.join("stripped");
+    fs::copy(root().join(elf("sort")), &stripped).unwrap();
+    let mut captures = ["args", "sort 300"].map(|program| recorded(&scratch, program, "")).to_vec();
+    if has_programs("calls_are_those_of_the_profile", &["llvm-strip-19"]) {
+        ran(Command::new("llvm-strip-19").args(["--strip-all", &stripped])).ends(0);
+        captures.push(recorded(&scratch, &format!("{stripped} 300"), ""));
+    }
+    for capture in captures {
         let mut stack = Vec::new();
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
         for event in events(&capture) {
@@ -65,4 +73,31 @@ fn the_stack_where_the_trace_ends() {
     let entered: Vec<_> = only.iter().filter(|event| event["kind"] == "enter").collect();
     assert!(!entered.is_empty() && entered.iter().all(|event| event["function"] == "main"), "{entered:?}");
     assert_eq!(only.last().unwrap()["frames"], events.last().unwrap()["frames"]);
+}
+
+/// Where code is missing again and again, one line says so; if it is missing at the end, the call stack is said to be an earlier one.
+#[test]
+fn what_is_missing_is_told_once() {
+    let scratch = Scratch::new("decode-calls-missing");
+    for file in fs::read_dir(root().join("samples/hello")).unwrap().map(|file| file.unwrap()) {
+        let bytes = fs::read(file.path()).unwrap();
+        // The end of `main` is gone, and what follows it.
+        let len = if file.file_name() == "dump_0_0.bin" { 0x2c } else { bytes.len() };
+        scratch.write(file.file_name().to_str().unwrap(), &bytes[..len]);
+    }
+    let capture = &format!("{} --accept-mismatch", scratch.path().to_str().unwrap());
+    let elements = run!("decode {capture} --json").ends(1).out;
+    let missing = elements.lines().filter(|line| line.contains(r#""kind":"no code""#)).count() as u64;
+    assert!(missing > 2, "{elements}");
+    let all = events(capture);
+    let gaps: Vec<_> = all.iter().filter(|event| event["kind"] == "gap").collect();
+    assert_eq!(gaps.iter().map(|gap| gap["times"].as_u64().unwrap()).sum::<u64>(), missing, "{all:?}");
+    assert!((gaps.len() as u64) < missing, "{all:?}");
+    assert_eq!(all.last().unwrap()["lost"], true);
+    let text = run!("decode {capture} --calls").ends(1);
+    text.prints("? something is missing, ")
+        .prints(": the last call stack that is known: what ran after it is missing\n");
+    let whole =
+        run!("decode samples/hello --calls").ends(0).prints("the call stack where the trace ends").out;
+    assert!(!whole.contains("missing"), "{whole}");
 }

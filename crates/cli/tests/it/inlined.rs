@@ -160,6 +160,57 @@ fn inlined_functions_have_the_instructions_that_llvm_gives_them() {
     assert_eq!(instructions(&table)["risky(int)"], innermost["risky(int)"]);
 }
 
+/// `decode`, `stalls` and `diff` know the inlined functions that LLVM tells.
+#[test]
+fn listings_and_tables_know_inlined_functions() {
+    let name = "listings_and_tables_know_inlined_functions";
+    let Some(app) = App::new(name, &["llvm-symbolizer-19"]) else { return };
+    let timed = app.folder.join("timed");
+    run!("record -q --protocol etrace {TIMED} -o {timed} {}", app.folder.join("app")).ends(0);
+    let executed = app.executed();
+    let chains = symbolized(app.folder.path(), executed.keys().copied());
+    let chains: BTreeMap<u64, Vec<String>> =
+        executed.keys().zip(chains).filter_map(|(address, chain)| Some((*address, chain?))).collect();
+    let listed = run!("decode {} --instructions --json", app.capture).ends(0).out;
+    let mut inlined = 0;
+    for row in values(&listed).filter(|row| row["kind"] == "instruction") {
+        let Some(chain) = chains.get(&address(&row, "address")) else { continue };
+        let told: Vec<_> =
+            row["inlined"].as_array().into_iter().flatten().map(|name| name.as_str().unwrap()).collect();
+        assert_eq!(told, chain[1..], "{row}");
+        inlined += usize::from(!told.is_empty());
+    }
+    assert!(inlined > 1000, "{inlined}");
+    let text = run!("decode {} --instructions --function main", app.capture).ends(0);
+    let text = text.prints(" [inlined risky(int)]  app.cpp:").prints(" ; [risky(int)] ").prints(" ; [main] ");
+    let text = text.prints(" [inlined risky(int) > middle]");
+    assert_fits(&text.out);
+    for option in ["--json", ""] {
+        let without = run!("decode {} --instructions --no-inline {option}", app.capture).ends(0).out;
+        assert!(!without.contains("[inlined ") && !without.contains(r#""inlined":"#));
+    }
+    let sum = |of: fn(&[String]) -> &str| {
+        let mut sums: HashMap<String, u64> = HashMap::new();
+        for (address, chain) in &chains {
+            *sums.entry(of(chain).to_owned()).or_default() += executed[address];
+        }
+        sums
+    };
+    let (innermost, outermost) = (sum(|chain| &chain[chain.len() - 1]), sum(|chain| &chain[0]));
+    for (option, expected) in [("", &innermost), ("--no-inline", &outermost)] {
+        let stalls = run!("stalls {timed} --json {option}").ends(0).json();
+        let diff = run!("diff {0} {0} --json {option}", app.capture).ends(0).json();
+        let told = |of: &Value, name: &str| {
+            let row = rows(of, "functions").iter().find(|row| row["function"] == name);
+            row.unwrap_or_else(|| panic!("{name} {option}: {of}"))["instructions"].clone()
+        };
+        for (name, instructions) in expected {
+            assert_eq!(told(&stalls, name), *instructions, "{option} {name}");
+            assert_eq!(told(&diff, name)[1], *instructions, "{option} {name}");
+        }
+    }
+}
+
 /// Calls of inlined functions are those of `coverage`, and other tools read who calls whom.
 #[test]
 fn other_tools_know_inlined_functions() {
@@ -174,6 +225,24 @@ fn other_tools_know_inlined_functions() {
         assert_eq!(row["calls"], covered["calls"], "{row}");
     }
     assert_eq!(function("Sq::Sq(double)").unwrap()["calls"], 150);
+    // Those of inlined functions are marked.
+    for (name, is_estimate) in [("Sq::Sq(double)", true), ("risky(int)", true), ("outside(int)", false)] {
+        assert_eq!(function(name).unwrap()["calls_estimated"], is_estimate, "{name}");
+        let covered = of_file.iter().find(|row| row["function"] == name).unwrap();
+        assert_eq!(covered["calls_estimated"], is_estimate, "{name}");
+    }
+    let table = app.profile("--calls --top 1000").out;
+    let row = |end: &str| {
+        table.lines().find(|line| line.ends_with(end)).unwrap_or_else(|| panic!("{end}: {table}"))
+    };
+    assert!(
+        row("  risky(int)").contains(" ~200 ") && row("main -> risky(int) (inlined)").contains(" ~200 "),
+        "{table}"
+    );
+    assert!(row("  outside(int)").contains(" 15 ") && table.contains(" ~ an estimate: "), "{table}");
+    assert!(!app.profile("--calls --no-inline").out.contains('~'));
+    let annotated = run!("annotate {} Sq::get", app.capture).ends(0).prints("about 150 calls").out;
+    assert!(!annotated.is_empty());
     assert_eq!(function("risky(int)").unwrap()["calls"], 200);
     let edges = rows(&profile, "call_edges");
     let edge = |caller: &str, callee: &str| {
@@ -183,6 +252,8 @@ fn other_tools_know_inlined_functions() {
         (&edge("main", "risky(int)")["inlined"], &edge("main", "risky(int)")["calls"]),
         (&true.into(), &200.into())
     );
+    assert_eq!(edge("main", "risky(int)")["calls_estimated"], true);
+    assert_eq!(edge("middle", "outside(int)")["calls_estimated"], false);
     assert_eq!(
         (&edge("middle", "outside(int)")["inlined"], &edge("middle", "outside(int)")["calls"]),
         (&false.into(), &15.into())
@@ -358,8 +429,14 @@ fn functions_without_symbols_are_those_with_symbols() {
         for (program, capture) in [(&elf(program), &whole), (&stripped, &without)] {
             run!("record -q -o {capture} {program} {arguments}").ends(0);
         }
-        let profile = |capture: &str| run!("profile {capture} --calls --no-inline --json").ends(0).json();
-        let (with, ours) = (profile(&whole), profile(&without));
+        // Symbols are missing: that is said, and the status says so in all verbs that count by function.
+        let lacks = |verb: &str| run!("{verb}").ends(1).says("symbols are missing for ");
+        let profile = |capture: &str, status: i32| {
+            run!("profile {capture} --calls --no-inline --json").ends(status).json()
+        };
+        let (with, ours) = (profile(&whole, 0), profile(&without, 1));
+        lacks(&format!("coverage {without}"));
+        run!("coverage {whole}").ends(0).says_not("symbols are missing");
         let by_start = |profile: &Value| -> BTreeMap<u64, Value> {
             rows(profile, "functions").iter().map(|row| (address(row, "address"), row.clone())).collect()
         };
@@ -373,22 +450,31 @@ fn functions_without_symbols_are_those_with_symbols() {
         }
         // All agree on names.
         let names: BTreeSet<_> = ours.values().map(|row| string(row, "function").to_owned()).collect();
-        let folded = run!("profile {without} --format folded").ends(0).out;
+        let folded = lacks(&format!("profile {without} --format folded")).out;
         let told =
             folded.lines().flat_map(|line| line.rsplit_once(' ').unwrap().0.split(';')).map(str::to_owned);
         assert_eq!(told.collect::<BTreeSet<_>>(), names);
-        let callgrind = run!("profile {without} --format callgrind").ends(0).out;
+        let callgrind = lacks(&format!("profile {without} --format callgrind")).out;
         let told = callgrind.lines().filter_map(|line| line.strip_prefix("fn=")).map(str::to_owned);
         assert_eq!(told.collect::<BTreeSet<_>>(), names);
-        let timeline = run!("timeline {without} -o -").ends(0).out;
+        let timeline = lacks(&format!("timeline {without} -o -")).out;
         names.iter().for_each(|name| assert!(timeline.contains(&format!("\"{name}\"")), "{name}"));
         let hottest = ours.values().max_by_key(|row| number(row, "instructions")).unwrap();
         let name = string(hottest, "function");
         let shown = run!("annotate {without} {name} --json").ends(0).json();
         let [shown] = rows(&shown, "functions") else { panic!("{shown}") };
         assert_eq!((&shown["instructions"], &shown["calls"]), (&hottest["instructions"], &hottest["calls"]));
-        let part = run!("profile {without} --function {name} --json").ends(0).json();
+        let part = lacks(&format!("profile {without} --function {name} --json")).json();
         assert_eq!(rows(&part, "functions").len(), 1);
+        // Each function of `diff` is one of these, and the two are alike.
+        let diff = lacks(&format!("diff {without} {without} --json")).json();
+        let told: BTreeMap<_, _> = rows(&diff, "functions")
+            .iter()
+            .map(|row| (string(row, "function").to_owned(), row["instructions"][0].as_u64().unwrap()))
+            .collect();
+        let counts =
+            ours.values().map(|row| (string(row, "function").to_owned(), number(row, "instructions")));
+        assert_eq!(told, counts.collect());
         // Compilers know no such functions.
         for format in ["autofdo", "bolt", "fdata", "profgen", "bolt-simpleperf"] {
             let file = folder.join("out");
@@ -405,7 +491,7 @@ fn dumps_have_functions() {
     let Some(all) = captures_for("functions of dumps", "") else { return };
     let path = all.join("coresight/bugfix-exact-match");
     let path = text(&path);
-    let profile = run!("profile {path} --calls --json").ends(0).json();
+    let profile = run!("profile {path} --calls --json").ends(1).says("symbols are missing").json();
     let functions = rows(&profile, "functions");
     assert!(functions.len() > 100, "{}", functions.len());
     assert_eq!(sum(functions, "instructions"), number(&profile, "instructions"));
@@ -415,7 +501,7 @@ fn dumps_have_functions() {
     let shown = run!("annotate {path} {name} --json").ends(0).json();
     let [shown] = rows(&shown, "functions") else { panic!("{shown}") };
     assert_eq!(shown["instructions"], hottest["instructions"]);
-    let folded = run!("profile {path} --format folded").ends(0).out;
+    let folded = run!("profile {path} --format folded").ends(1).out;
     let told =
         folded.lines().filter(|line| line.rsplit_once(' ').unwrap().0.rsplit(';').next() == Some(name));
     let told: u64 = told.map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum();

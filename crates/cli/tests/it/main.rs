@@ -27,6 +27,7 @@ mod ete_as_etm4;
 mod etrace;
 mod events;
 mod filters;
+mod formats;
 mod hostile;
 mod hostile_names;
 mod hostile_programs;

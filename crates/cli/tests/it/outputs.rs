@@ -234,7 +234,8 @@ fn outputs_of_other_kinds_are_replaced_only_by_force() {
     let (table, picture) = (old("prices.csv", b"date,price\n2026-01-01,12\n"), old("logo.svg", b"<svg/>"));
     // What a verb writes, to files that it must not replace, and to one that it may.
     let cases = [
-        ("profile CAPTURE -o FILE", vec![&elf, &source, &json, &xml, &notes, &table], &text),
+        ("profile CAPTURE --format table -o FILE", vec![&elf, &source, &json, &xml, &notes, &table], &text),
+        ("profile CAPTURE -o FILE", vec![&elf, &source, &picture], &xml),
         ("profile CAPTURE --format csv -o FILE", vec![&json, &notes, &table], &text),
         ("profile CAPTURE --format flamegraph -o FILE", vec![&elf, &source, &text, &picture], &xml),
         ("profile CAPTURE --json -o FILE", vec![&text, &data], &json),

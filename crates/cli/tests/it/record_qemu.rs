@@ -300,6 +300,32 @@ fn stripped_programs_are_named() {
     assert!(!decoded.out.contains("memory_"));
 }
 
+/// Calls through linkage tables and the dynamic loader are followed without symbols: all that ran hangs from one root, and the functions of
+/// the program call each other as they do with symbols.
+#[test]
+fn stripped_programs_have_one_tree() {
+    const TEST: &str = "stripped_programs_have_one_tree";
+    let guest = Guest::Aarch64;
+    let built = [Variant::Pie, Variant::Stripped].map(|variant| build(TEST, guest, "unwind", variant));
+    let [Some(whole), Some(stripped)] = built.map(|elf| elf.filter(|_| guest.available(TEST))) else {
+        return;
+    };
+    let trees = [whole, stripped].map(|elf| {
+        let Place { folder: _folder, dir, .. } = Place::new();
+        ran(&mut record(&format!("-q --symfs {} -o {dir} {}", text(guest.libraries()), text(&elf)))).ends(0);
+        let tree = run!("profile {dir} --format tree --no-inline --json").ends_within(0..=1).json();
+        let nodes = tree["nodes"].as_array().unwrap().clone();
+        let heaviest = nodes[0]["inclusive_instructions"].as_u64().unwrap();
+        let all = tree["instructions"].as_u64().unwrap();
+        assert!(heaviest * 10 > all * 9, "{heaviest} of {all}");
+        // The program, and not the loader, which ran more.
+        let bolt = run!("profile {dir} --format profgen").ends_within(0..=1);
+        bolt.says(format!("this is the profile of {}", text(&elf)));
+        nodes.iter().filter(|node| node["parent"].is_null()).count()
+    });
+    assert!(trees[0] <= 2 && trees[1] <= 2, "{trees:?}");
+}
+
 #[test]
 fn a_symbol_that_is_nowhere_is_told_once() {
     let Some(unwind) = program("a_symbol_that_is_nowhere_is_told_once", Guest::Riscv64, "unwind") else {

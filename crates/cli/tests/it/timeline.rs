@@ -16,7 +16,7 @@ fn timeline(capture: &str, options: &str) -> Value {
 
 /// What `stalls` says: the cycles of each function.
 fn cycles(capture: &str) -> BTreeMap<String, u64> {
-    let json = run!("stalls {capture} --json").ends(0).json();
+    let json = run!("stalls {capture} --no-inline --json").ends(0).json();
     let functions = rows(&json, "functions").iter();
     functions.map(|row| (string(row, "function").to_owned(), number(row, "cycles"))).collect()
 }
@@ -262,4 +262,24 @@ fn the_firefox_profiler_says_the_same() {
         (string(row, "name").to_owned(), cycles)
     });
     assert_eq!(told.collect::<BTreeMap<_, _>>(), cycles(&capture));
+}
+
+/// A clock that the trace does not have is refused, with those that it has; what a rate is of is said.
+#[test]
+fn clocks_that_are_not_there_are_refused() {
+    let refused = run!("timeline samples/etrace -o - --clock cycles").ends(2);
+    refused.says("--clock cycles: nothing tells cycles in samples/etrace: choose --clock instructions");
+    run!("timeline samples/etrace -o - --clock time").ends(2).says(": choose --clock instructions");
+    run!("timeline samples/perf/perf.data --symfs samples/hello -o - --clock cycles").ends_within(0..=2);
+    let image = "--image samples/hello/hello.elf";
+    run!("timeline samples/hello {image} -o - --clock cycles").ends(0).says("times in cycles\n");
+    let rate = run!("timeline samples/hello {image} -o - --mhz 2").ends(0);
+    rate.says("times in cycles, 2 in a microsecond of the viewer\n");
+    let rate = run!("timeline samples/etrace -o - --mhz 2.5").ends(0);
+    rate.says("times in instructions, 2.5 in a microsecond of the viewer\n");
+    // Both timestamps of each core come before anything that was called ends.
+    let instants = run!("timeline samples/threads -o - --clock time --mhz 0.5").ends(1);
+    instants
+        .says("times in real time from timestamps at 0.5 MHz\n")
+        .says("ETM_0: all slices have length 0: its timestamps ");
 }

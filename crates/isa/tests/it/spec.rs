@@ -392,6 +392,7 @@ fn undefined() {
         (Isa::Rv64, 0xc000_1073, false, "unimp, a write to cycle"),
     ];
     for (isa, word, expected, text) in lines {
+        let word: u32 = word;
         let is_narrow = word <= 0xffff && matches!(isa, T32 | Isa::Rv32 | Isa::Rv64) && word & 0x1f != 0x1f;
         let bytes = match isa {
             _ if is_narrow => (word as u16).to_le_bytes().to_vec(),

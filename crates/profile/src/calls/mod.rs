@@ -47,6 +47,7 @@ impl CallTree {
         for copy in copies {
             if let Some(edge) = edges.get_mut(&(copy.caller, copy.callee)) {
                 edge.calls += copy.calls;
+                edge.is_estimate = true;
             }
         }
         edges

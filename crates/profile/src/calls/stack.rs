@@ -167,8 +167,8 @@ impl Stack {
         match (within, self.find(function)) {
             (Some(at), _) => self.cut(first + at + 1, watch),
             (None, _) if to.within.is_start => self.push(to, How::Tail, None, watch),
-            // A non-local exit: longjmp or a language exception.
-            (None, Some(at)) if indirect => self.cut(at + 1, watch),
+            // A non-local exit: longjmp or a language exception. Code without symbols looks all alike.
+            (None, Some(at)) if indirect && to.within.is_named => self.cut(at + 1, watch),
             (None, _) => self.push(to, How::Part, None, watch),
         }
     }

@@ -74,6 +74,8 @@ pub struct Edge {
     pub inclusive: CallSums,
     /// Set if the callee is only inlined into the caller, and never called.
     pub is_inlined: bool,
+    /// Set if `calls` is an estimate, because the callee is inlined: no instruction marks where it begins.
+    pub is_estimate: bool,
 }
 
 /// Maximum number of nodes. Beyond it, sums are attributed to the caller.
@@ -327,8 +329,8 @@ mod tests {
         assert_eq!((functions[&2].own, functions[&2].inclusive), (instructions(0), instructions(18)));
         assert_eq!((functions[&4].calls, functions[&3].calls), (2, 0));
         let edges = tree.edges();
-        assert_eq!(edges[&(3, 4)], Edge { calls: 1, inclusive: instructions(11), is_inlined: false });
-        assert_eq!(edges[&(1, 2)], Edge { calls: 0, inclusive: instructions(18), is_inlined: true });
+        assert_eq!(edges[&(3, 4)], Edge { calls: 1, inclusive: instructions(11), ..Edge::default() });
+        assert_eq!(edges[&(1, 2)], Edge { inclusive: instructions(18), is_inlined: true, ..Edge::default() });
         assert_eq!(edges[&(1, 4)].calls, 1);
     }
 

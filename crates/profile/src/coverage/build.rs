@@ -19,7 +19,7 @@ use crate::walk::instructions;
 type Line = (u32, u32);
 
 /// Name of the function that stands for all code of a binary without symbols.
-const NAMELESS: &str = "(no symbols)";
+pub const NAMELESS: &str = "(no symbols)";
 
 /// Suffix of the parts of functions that compilers place apart because they expect them to run rarely.
 const APART: &str = ".cold";
@@ -269,8 +269,9 @@ impl<'w> Build<'w> {
     fn finish(self) -> Coverage {
         let Self { wanted, mut coverage, lines, loops, copies, .. } = self;
         for ((function, ..), calls) in copies {
-            let of = &mut coverage.functions[function as usize].calls;
-            *of = of.saturating_add(loops.calls(&calls));
+            let of = &mut coverage.functions[function as usize];
+            of.calls = of.calls.saturating_add(loops.calls(&calls));
+            of.is_inlined = true;
         }
         for (function, lines) in coverage.functions.iter_mut().zip(lines) {
             let mut part = Part::default();

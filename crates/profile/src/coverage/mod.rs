@@ -89,6 +89,8 @@ pub struct Function {
     /// Number of entries at its start, without loops to there. Each inlined copy adds the number of runs of its most
     /// frequent instruction; a loop of the copy counts as often as it was entered.
     pub calls: u64,
+    /// Set if it is inlined somewhere. The number of calls is an estimate then.
+    pub is_inlined: bool,
     /// Covered instructions.
     pub instructions: Part,
     /// Covered outcomes of conditional branches.
@@ -200,6 +202,14 @@ impl Coverage {
         let first = self.functions.partition_point(|function| function.file < file);
         let len = self.functions[first..].partition_point(|function| function.file == file);
         &self.functions[first..first + len]
+    }
+
+    /// Returns how many of all functions ran, with or without source lines. Code without symbols is no function.
+    pub fn named_functions(&self) -> Part {
+        let mut part = Part::default();
+        let named = self.functions.iter().filter(|function| function.name != build::NAMELESS);
+        named.for_each(|function| part.count(function.ran()));
+        part
     }
 
     /// Returns how many of a file's functions ran.

@@ -83,7 +83,8 @@ pub(super) fn whole(program: &Program, code: &Code) -> Option<Code> {
     Some(Code { start, len, count: 0, isa: code.isa, last_len: 0, class: Class::NEXT })
 }
 
-/// Returns the ELF binary that executed most instructions.
+/// Returns the ELF binary of which a profile of one is most likely wanted: the program that executed most instructions.
+/// A shared library, such as the dynamic loader, is taken only if no program ran.
 pub fn largest(profile: &Profile) -> Option<u32> {
     let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
     for (code, runs) in &profile.blocks {
@@ -93,7 +94,7 @@ pub fn largest(profile: &Profile) -> Option<u32> {
     counts
         .into_iter()
         .filter(|(number, _)| is_elf(number))
-        .max_by_key(|&(number, count)| (count, !number))
+        .max_by_key(|&(number, count)| (!profile.binaries[number as usize].is_library(), count, !number))
         .map(|(number, _)| number)
 }
 

@@ -313,6 +313,13 @@ fn lost_returns_within_code_without_symbols() {
     assert_eq!(said.matches('+').count(), said.matches('-').count() + 1, "{said}");
 }
 
+/// Code without symbols looks all alike: a jump into it, as from a linkage table, leaves nothing.
+#[test]
+fn jumps_into_code_without_symbols() {
+    let run = [at(0x1010, CALL), at(0x200, CALL), at(0x300, GOTO), at(0x1050, RETURN), at(0x204, RETURN)];
+    assert_eq!(said(&run), "#0 ?10 +2 +3 /10 - -");
+}
+
 /// Deep recursion is kept up to the limit, and its returns are matched.
 #[test]
 fn deep_recursion() {

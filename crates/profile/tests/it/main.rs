@@ -7,6 +7,7 @@ mod executed;
 mod laws;
 mod loops;
 mod paths;
+mod programs;
 mod random;
 mod slices;
 mod store;

@@ -5,6 +5,7 @@
 
 mod contextual;
 mod counted;
+mod handlers;
 mod ordered;
 mod report;
 mod windowed;
@@ -19,6 +20,7 @@ use tracewright_profile::{Funnel, Profile, Program};
 
 pub use self::contextual::{ContextCounter, ContextState};
 pub use self::counted::{BlockCounter, in_binaries};
+pub use self::handlers::{HandlerFinder, HandlerState};
 pub use self::ordered::{FollowState, Followed, Follower, Only};
 pub use self::report::Report;
 pub(crate) use self::report::counted_functions;

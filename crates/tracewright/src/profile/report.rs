@@ -1,7 +1,7 @@
 //! A profile as rows: functions, loops and branches, the most significant first.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tracewright_core::Role;
 use tracewright_profile::{
@@ -37,6 +37,8 @@ pub struct Report<'a> {
     pub shown: u64,
     /// Functions by number in `calls`, those with most instructions of their own first.
     pub functions: Vec<(u32, Calls)>,
+    /// Functions whose calls are estimates, at least in part, because they are inlined, by number in `calls`.
+    pub estimated: HashSet<u32>,
     /// Calls of one function by another, by number in `calls`: caller, callee and sums, those with most instructions first. None if the
     /// order of execution is not known.
     pub edges: Vec<(u32, u32, Edge)>,
@@ -131,6 +133,7 @@ impl<'a> Report<'a> {
             cycles,
             shown,
             functions,
+            estimated: copies.iter().map(|copy| copy.callee).collect(),
             edges,
             loops,
             branches: conditional,

@@ -1,6 +1,6 @@
 //! Calls along the run as slices, written in a viewer's format.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::io;
 use std::ops::Range;
@@ -40,6 +40,25 @@ impl Unit {
             Self::Timestamps => "timestamps",
             Self::RealTime => "real time",
             Self::Instructions => "instructions",
+        }
+    }
+
+    /// Returns what tells the times, in words.
+    pub fn told_by(self) -> &'static str {
+        if self.is_told_by_timestamps() { "timestamps" } else { self.words() }
+    }
+
+    /// Returns whether timestamps tell the times.
+    pub fn is_told_by_timestamps(self) -> bool {
+        matches!(self, Self::Timestamps | Self::RealTime)
+    }
+
+    /// Returns in words how many of the unit, at a rate in hertz, are a microsecond of the viewer.
+    pub fn rate(self, hertz: u64) -> String {
+        let each = hertz as f64 / 1e6;
+        match self {
+            Self::RealTime => format!(" from timestamps at {each} MHz"),
+            _ => format!(", {each} in a microsecond of the viewer"),
         }
     }
 }
@@ -93,6 +112,8 @@ pub struct SourceSlices {
     pub index: usize,
     /// Number of slices.
     pub slices: u64,
+    /// Those of length 0.
+    pub instants: u64,
     /// The time after which slices were left out.
     pub cut: Option<u64>,
     /// What became of its instructions.
@@ -111,9 +132,19 @@ pub struct SliceState<'a>(Option<Box<Of<'a>>>);
 struct Of<'a> {
     slicer: Slicer<'a>,
     functions: Functions,
-    slices: u64,
+    slices: Written,
     /// Whether writing has failed.
     has_failed: bool,
+}
+
+/// What was written of a source.
+#[derive(Debug, Default)]
+struct Written {
+    slices: u64,
+    /// Slices of length 0.
+    instants: u64,
+    /// When the slices began that have not ended, of each thread.
+    begun: HashMap<u32, Vec<u64>>,
 }
 
 /// Hands slices to the viewer.
@@ -121,7 +152,7 @@ struct Hand<'h, 'a> {
     source: usize,
     functions: &'h Functions,
     conversion: Option<TimeConversion>,
-    slices: &'h mut u64,
+    slices: &'h mut Written,
     only: Option<&'h HashSet<FunctionKey>>,
     shared: MutexGuard<'h, Shared<'a>>,
 }
@@ -140,12 +171,15 @@ impl Hand<'_, '_> {
 
 impl Slices for Hand<'_, '_> {
     fn begin(&mut self, thread: u32, function: u32, time: u64) {
-        *self.slices += 1;
+        self.slices.slices += 1;
+        self.slices.begun.entry(thread).or_default().push(time);
         let name = self.functions.name(function);
         self.event(thread, time, Event::Begin(function, name));
     }
 
     fn end(&mut self, thread: u32, time: u64) {
+        let begun = self.slices.begun.get_mut(&thread).and_then(Vec::pop);
+        self.slices.instants += u64::from(begun == Some(time));
         self.event(thread, time, Event::End);
     }
 
@@ -201,7 +235,12 @@ impl<'a> SliceWriter<'a> {
             limits.shortest = conversion.ticks(limits.shortest);
         }
         let slicer = Slicer::at_times(clock, limits, self.times.clone());
-        Box::new(Of { slicer, functions: Functions::default(), slices: 0, has_failed: false })
+        Box::new(Of {
+            slicer,
+            functions: Functions::default(),
+            slices: Written::default(),
+            has_failed: false,
+        })
     }
 
     fn shared(&self) -> MutexGuard<'_, Shared<'a>> {
@@ -291,7 +330,7 @@ impl<'a> Consumer for SliceWriter<'a> {
             slicer.threads().iter().map(|thread| self.threads.name(index, thread)).collect();
         let mut shared = self.shared();
         // A source without slices would overwrite the thread names of the same source in another file.
-        if *slices > 0
+        if slices.slices > 0
             && let Err(error) = shared.viewer.source(index, name, self.unit(index), &threads)
         {
             shared.failed.get_or_insert(error);
@@ -301,7 +340,8 @@ impl<'a> Consumer for SliceWriter<'a> {
             Some(conversion) => conversion.nanoseconds(time),
             None => time,
         });
-        done.push(SourceSlices { index, slices: *slices, cut, shown, outside, end });
+        let Written { slices, instants, .. } = *slices;
+        done.push(SourceSlices { index, slices, instants, cut, shown, outside, end });
     }
 
     fn merge(&self, into: &mut Vec<SourceSlices>, later: Vec<SourceSlices>) {

@@ -42,6 +42,7 @@ const RUNS: &[(&str, &str)] = &[
     ("info", "info run --json"),
     ("decode", "decode run --instructions --json"),
     ("decode", "decode run --calls --json"),
+    ("decode", "decode samples/two-cores --calls --json"),
     ("decode --check", "decode run --check run.log --json"),
     (
         "encode",
