@@ -3,7 +3,7 @@
 use tracewright::{ClockEnd, Clocks};
 use tracewright_input::Capture;
 
-use crate::output::{Error, Outcome, remark, report};
+use crate::output::{Error, Outcome, report};
 
 /// Opens the clocks of all sources, and reports what is wrong with them.
 pub fn open(capture: &Capture) -> Clocks {
@@ -32,11 +32,6 @@ pub fn outcome(clocks: &Clocks) -> Outcome {
 
 /// Reports delta traces that do not fit; says whether there are any.
 pub fn report_ends(ends: impl IntoIterator<Item = ClockEnd>) -> Outcome {
-    let mut errors = 0;
-    for end in ends {
-        let say = if end.is_error() { report } else { remark };
-        end.to_string().lines().for_each(say);
-        errors += u64::from(end.is_error());
-    }
-    Outcome::from_errors(errors)
+    let lines = ends.into_iter().map(|end| end.to_string()).filter(|lines| !lines.is_empty());
+    Outcome::from_errors(lines.map(|lines| lines.lines().map(report).count() as u64).sum())
 }

@@ -60,6 +60,8 @@ pub struct Remembered {
     no_code: bool,
     /// Whether bytes other than zero were skipped before the first synchronisation.
     passed_over: bool,
+    /// Whether the source was last in an endless loop. Only an exception leaves it.
+    in_endless_loop: bool,
 }
 
 /// Takes the items of a stream for a consumer.
@@ -283,6 +285,14 @@ impl<'o, 'v, C: Consumer> Delivery<'o, 'v, C> {
         }
         let mut element = *element;
         let tally = &mut self.tally;
+        match element {
+            Element::UnknownPath { start, next, .. } => {
+                self.setting.remembered.in_endless_loop = start == Some(next);
+            }
+            Element::End => tally.endless_loops += u64::from(self.setting.remembered.in_endless_loop),
+            Element::Timestamp { .. } | Element::Cycles(_) => {}
+            _ => self.setting.remembered.in_endless_loop = false,
+        }
         match &mut element {
             Element::NoCode { address, space } => {
                 tally.no_code += 1;
@@ -303,7 +313,6 @@ impl<'o, 'v, C: Consumer> Delivery<'o, 'v, C> {
             }
             Element::UnknownPath { start, next, .. } => {
                 tally.unknown_paths += 1;
-                tally.endless_loops += u64::from(*start == Some(*next));
                 if tally.first_unknown_path.is_none() {
                     let at = self.setting.place(offset).offset;
                     self.tally.first_unknown_path = Some((at, *start, *next, self.setting.space));

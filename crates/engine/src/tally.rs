@@ -28,8 +28,8 @@ pub struct Tally {
     pub first_mismatch: Option<(u64, Mismatch, MemorySpace)>,
     /// Times that the trace leaves open which instructions ran, or how often. Counts are lower bounds then.
     pub unknown_paths: u64,
-    /// Those among them that are endless loops: the trace is whole, but does not tell how often they turned. Programs without an operating
-    /// system end in one.
+    /// Those among them that are endless loops at the end of a source: programs without an operating system end in one. The trace is
+    /// whole, but does not tell how often they turned.
     pub endless_loops: u64,
     /// First of the unknown paths: offset, start, where execution continued, memory space.
     pub first_unknown_path: Option<(u64, Option<u64>, u64, MemorySpace)>,

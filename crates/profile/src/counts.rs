@@ -293,7 +293,7 @@ pub struct Funnel {
     pub stopped: u64,
     /// Number of captures of which anything was wrong or missing, for whatever reason.
     pub faults: u64,
-    /// Those among the unknown paths that are endless loops. How often they turned is in no trace, so nothing is missing.
+    /// Those among the unknown paths that are endless loops at the end of a source. How often they turned is in no trace, so nothing is missing.
     pub endless_loops: u64,
 }
 

@@ -146,14 +146,6 @@ pub struct ClockEnd {
     pub end: End,
 }
 
-impl ClockEnd {
-    /// Returns whether the delta trace is damaged, or of another run. If it only tells of more than the trace does, the trace is the one that
-    /// lacks something, as of an endless loop at its end.
-    pub const fn is_error(&self) -> bool {
-        self.end.unknown > 0
-    }
-}
-
 impl fmt::Display for ClockEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { id, end: End { unknown, left, .. } } = *self;

@@ -96,7 +96,7 @@ impl<T> Outcome<T> {
     }
 
     /// Describes what is missing from the result, a line each: damage of the capture and its programs, errors of buffers, limits that
-    /// were reached, sources that cannot be read, lost trace (overflows, too), missing code, mismatches and unknown paths but endless loops.
+    /// were reached, sources that cannot be read, lost trace (overflows, too), missing code, mismatches and unknown paths but endless loops at the end.
     pub fn missing(&self) -> Vec<String> {
         self.reasons().into_iter().map(|(_, text)| text).collect()
     }
