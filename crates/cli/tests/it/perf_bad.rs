@@ -114,7 +114,7 @@ impl Two {
 
     /// What ran of both comes out.
     fn gives_both(&self, symfs: &[&Path]) -> Ran {
-        let done = tracewright("profile", &self.path, symfs).ends(0);
+        let done = tracewright("profile", &self.path, symfs).nameless();
         assert_eq!(done.funnel("instructions"), self.ran[0] + self.ran[1], "{}", done.err);
         done
     }
@@ -221,7 +221,7 @@ fn a_program_that_was_stripped_is_named() {
     program[at..at + 14].copy_from_slice(b".not_debugdata");
     let here = root.join("etm_test_loop");
     fs::write(&here, &program).unwrap();
-    let stripped = tracewright("profile", &path, &[&root]).ends(0);
+    let stripped = tracewright("profile", &path, &[&root]).nameless();
     assert_eq!(stripped.funnel("instructions"), 944);
     assert_eq!(stripped.funnel("of a known binary"), 944);
     assert_eq!(stripped.funnel("of a known function"), 4, "the stub through which another library is called");

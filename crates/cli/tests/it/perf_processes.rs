@@ -85,7 +85,7 @@ fn perf_keeps_them_apart_as_we_do() {
 
 /// Instructions by thread, as the stacks of `profile` name it.
 fn by_thread(path: &str, symfs: &str) -> BTreeMap<String, u64> {
-    let folded = run!("profile --format folded -o - {path} --symfs {symfs}").ends(0).out;
+    let folded = run!("profile --format folded -o - {path} --symfs {symfs}").nameless().out;
     let mut threads = BTreeMap::new();
     for line in folded.lines() {
         let (stack, count) = line.rsplit_once(' ').unwrap();
@@ -112,7 +112,7 @@ fn threads_have_the_names_that_perf_gives_them() {
         }
         for format in ["chrome", "firefox", "perfetto"] {
             let out = scratch.join(format);
-            run!("timeline --format {format} -o {out} {} --symfs {}", text(&path), text(&symfs)).ends(0);
+            run!("timeline --format {format} -o {out} {} --symfs {}", text(&path), text(&symfs)).nameless();
             let written = String::from_utf8_lossy(&std::fs::read(&out).unwrap()).into_owned();
             assert!(names.iter().all(|name| written.contains(name)), "{format}");
         }

@@ -67,7 +67,7 @@ fn of_other_counters_nothing_is_said() {
 
 /// Events of a timeline: their kinds and times in microseconds.
 fn events(arguments: &str) -> (Vec<(String, f64)>, String) {
-    let timeline = run!("timeline -o - {arguments}").ends(0).json();
+    let timeline = run!("timeline -o - {arguments}").nameless().json();
     let all = rows(&timeline, "traceEvents");
     let events = all.iter().filter(|event| event["ph"] != "M");
     let events = events.map(|event| (string(event, "ph").to_owned(), event["ts"].as_f64().unwrap()));

@@ -108,6 +108,12 @@ impl Ran {
         self.ends(0)
     }
 
+    /// It must have ended with status 1, and have said that most of what ran has no symbols.
+    #[track_caller]
+    pub fn nameless(self) -> Self {
+        self.ends(1).says("symbols are missing for ")
+    }
+
     /// It must have written this to standard error.
     #[track_caller]
     pub fn says(self, part: impl AsRef<str>) -> Self {
