@@ -49,6 +49,17 @@ struct Beside<'a> {
     times: Vec<u64>,
     /// Instructions that were not found in the delta trace.
     unknown: u64,
+    endless: Endless,
+}
+
+/// Whether the trace is in an endless loop, of which it tells one turn and the delta trace all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Endless {
+    No,
+    /// The next block is its turn.
+    Begins,
+    /// That was the last block.
+    Turned,
 }
 
 /// Maximum number of timestamps that one packet can cause between two blocks.
@@ -70,7 +81,13 @@ pub enum Told<'s> {
 impl<'a> Clock<'a> {
     /// Creates a clock that reads a delta trace.
     pub fn delta(bytes: &'a [u8]) -> Self {
-        let beside = Beside { cycles: Cycles::new(bytes), is_open: true, times: Vec::new(), unknown: 0 };
+        let beside = Beside {
+            cycles: Cycles::new(bytes),
+            is_open: true,
+            times: Vec::new(),
+            unknown: 0,
+            endless: Endless::No,
+        };
         Self { source: Source::Delta(Box::new(beside)), stamps: Vec::new() }
     }
 
@@ -115,7 +132,13 @@ impl<'a> Clock<'a> {
                 }
                 Told::Nothing
             }
+            // What the trace tells of an endless loop is its first turn; the delta trace may tell of more.
+            (Source::Delta(beside), Element::UnknownPath { start, next, .. }) if *start == Some(*next) => {
+                beside.endless = Endless::Begins;
+                Told::Nothing
+            }
             (Source::Delta(beside), _) if breaks => {
+                beside.endless = Endless::No;
                 beside.is_open = true;
                 beside.times.clear();
                 Told::Lost
@@ -170,7 +193,8 @@ impl<'a> Clock<'a> {
         match &mut self.source {
             Source::Delta(beside) => {
                 let cycle = beside.cycles.end();
-                End { cycle, unknown: beside.unknown, left: beside.cycles.passed() }
+                let left = if beside.endless == Endless::No { beside.cycles.passed() } else { 0 };
+                End { cycle, unknown: beside.unknown, left }
             }
             Source::Counts(_) | Source::Times(_) | Source::Timestamps { .. } => End::default(),
         }
@@ -216,6 +240,11 @@ pub(crate) fn is_break(element: &Element) -> bool {
 
 impl Beside<'_> {
     fn block(&mut self, block: &Block, stamps: &mut Vec<Stamp>) {
+        match self.endless {
+            Endless::No => {}
+            Endless::Begins => self.endless = Endless::Turned,
+            Endless::Turned => (self.endless, self.is_open) = (Endless::No, true),
+        }
         if self.times.is_empty() {
             if self.is_open {
                 self.cycles.resume(block.start);

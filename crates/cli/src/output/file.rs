@@ -196,18 +196,21 @@ mod tests {
 
     use super::*;
 
+    /// An output of ours: folded stacks.
+    const OLD: &str = "main;sort 12\n";
+
     #[test]
     fn only_a_result_that_says_something_leaves_or_replaces_a_file() {
         let folder = Scratch::new("output");
         let (new, old) = (folder.path().join("new"), folder.path().join("old"));
-        fs::write(&old, "what was there").unwrap();
+        fs::write(&old, OLD).unwrap();
         for path in [&new, &old] {
             Output::open(path, Form::Text, ForceArgs::default()).unwrap().finish().unwrap();
             Output::open_whole(path, Form::Text, ForceArgs::default()).unwrap().finish().unwrap();
             write(path, Form::Text, b"head,of,nothing\n", true).unwrap();
         }
         assert!(!new.exists());
-        assert_eq!(fs::read_to_string(&old).unwrap(), "what was there");
+        assert_eq!(fs::read_to_string(&old).unwrap(), OLD);
         for path in [&new, &old] {
             write(path, Form::Text, b"short", false).unwrap();
             assert_eq!(fs::read_to_string(path).unwrap(), "short");
@@ -218,7 +221,7 @@ mod tests {
     fn what_was_there_stays_until_the_new_one_is_complete() {
         let folder = Scratch::new("replaced");
         let (old, link) = (folder.path().join("old"), folder.path().join("link"));
-        fs::write(&old, "what was there").unwrap();
+        fs::write(&old, OLD).unwrap();
         fs::set_permissions(&old, Permissions::from_mode(0o640)).unwrap();
         std::os::unix::fs::symlink(&old, &link).unwrap();
         let list = || {
@@ -232,10 +235,10 @@ mod tests {
             let mut out = Output::open_whole(path, Form::Text, ForceArgs::default()).unwrap();
             out.write_all(&[b'.'; 1 << 17]).unwrap();
             out.flush().unwrap();
-            assert_eq!(fs::read_to_string(&old).unwrap(), "what was there");
+            assert_eq!(fs::read_to_string(&old).unwrap(), OLD);
             assert_eq!(list().len(), 3);
             drop(out);
-            assert_eq!(fs::read_to_string(&old).unwrap(), "what was there");
+            assert_eq!(fs::read_to_string(&old).unwrap(), OLD);
             assert_eq!(list(), ["link", "old"]);
         }
         // One that is complete.

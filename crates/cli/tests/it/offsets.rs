@@ -10,7 +10,9 @@ use crate::run::run;
 /// The objects that a verb prints, a line each.
 fn objects(line: &str) -> Vec<Value> {
     let ran = run!("{line} --json").ends_within(0..=1);
-    ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    let objects = ran.out.lines().map(|line| serde_json::from_str(line).unwrap());
+    // The last may say what is missing from all that was listed.
+    objects.filter(|object: &Value| object["incomplete"].is_null()).collect()
 }
 
 fn offset(object: &Value) -> Option<u64> {

@@ -190,7 +190,7 @@ impl Decoder<'_> {
         sink.element(offset, &Element::UnknownPath { start, next, isa: self.runner.isa(), count: None });
     }
 
-    /// Reports that no image has the code at the end of this node.
+    /// Reports that no image has the code at the end of this node, or that it is none.
     #[cold]
     #[inline(never)]
     pub(super) fn no_code(&mut self, offset: u64, id: NodeId, sink: &mut impl ElementSink) {
@@ -199,7 +199,11 @@ impl Decoder<'_> {
             sink.block(offset, &node.block(Ended::Cut));
             self.facts.mismatches += 1;
         }
-        sink.element(offset, &Element::NoCode { address: node.end(), space: MemorySpace::ANY });
+        let element = match node.stop() {
+            Stop::NotCode => Element::Mismatch(Mismatch::NotCode(node.end())),
+            _ => Element::NoCode { address: node.end(), space: MemorySpace::ANY },
+        };
+        sink.element(offset, &element);
         let address = self.address;
         self.forget();
         self.address = address;

@@ -87,7 +87,7 @@ impl Input {
 const ETRACE: &str = "--source \
     etrace,isa=rv64,encapsulation=standard,iaddress_width=64,context_width=32,return_stack_size=5";
 
-/// Logs as others write them, of a few instructions of no program at hand.
+/// Logs as others write them, of a few instructions: that of QEMU is of `args.elf`, the others are of no program at hand.
 const TEXT_LOGS: [(&str, &str); 4] = [
     (
         "spike.log",
@@ -110,9 +110,10 @@ const TEXT_LOGS: [(&str, &str); 4] = [
     ),
     (
         "qemu.log",
-        "Trace 0: 0x7f827c000100 [0000000000000000/0000000000010144/00207600/00000201] _start\n\
-         Trace 0: 0x7f827c000240 [0000000000000000/0000000000010150/00207600/00000201] main\n\
-         Stopped execution of TB chain before 0x7f827c000240 [0000000000010144] _start\n",
+        "Trace 0: 0x7f827c000100 [0000000000000000/0000000000010120/00207600/00000201] _start\n\
+         Trace 0: 0x7f827c000240 [0000000000000000/00000000000101f4/00207600/00000201] main\n\
+         Trace 0: 0x7f827c000380 [0000000000000000/00000000000105dc/00207600/00000201] main\n\
+         Stopped execution of TB chain before 0x7f827c000380 [00000000000105dc] main\n",
     ),
 ];
 
