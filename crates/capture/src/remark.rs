@@ -101,11 +101,10 @@ pub enum Remark {
 }
 
 impl Remark {
-    /// Returns whether nobody can want such a capture: it lacks something, or everything. All others are warnings.
-    pub fn is_error(&self) -> bool {
-        let is_empty = matches!(self, Self::Never(..) | Self::NothingTraced { .. });
-        let is_damaged = matches!(self, Self::DeltaEnds(..) | Self::LogDamaged(..) | Self::Contradicted(..));
-        is_empty || is_damaged || matches!(self, Self::Unlisted(_))
+    /// Returns whether the capture is as it was asked for: nothing is missing from it.
+    pub const fn is_minor(&self) -> bool {
+        let is_told = matches!(self, Self::Note(_) | Self::SmallBuffer { .. } | Self::Trigger { .. });
+        is_told || matches!(self, Self::OneThread { .. } | Self::NoProgram)
     }
 }
 

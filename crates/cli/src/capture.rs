@@ -52,7 +52,7 @@ fn option(of: Condition) -> &'static str {
 
 /// Reports what should be known of a capture.
 pub fn remark(remark: &Remark) {
-    if is_quiet() && !remark.is_error() {
+    if is_quiet() && remark.is_minor() {
         return;
     }
     report(&match remark {

@@ -11,7 +11,9 @@ use crate::run::{elf, ran, recorded, root, run};
 
 fn events(line: &str) -> Vec<Value> {
     let ran = run!("decode {line} --calls --json").ends_within(0..=1);
-    ran.out.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect()
+    let objects = ran.out.lines().map(|line| serde_json::from_str(line).unwrap());
+    // The first and the last are of the listing.
+    objects.filter(|object: &Value| object["kind"] != "tracewright").collect()
 }
 
 /// Exits are those of the functions entered last; as many calls of each function are listed as the profile counts.

@@ -386,7 +386,7 @@ fn outputs_that_cannot_be_are_refused_before_anything_runs() {
     run!("encode --option help").ends(0).prints("Options of E-Trace").prints("Options of ETMv4");
     run!("encode").ends(2).says("<LOG>");
     run!("encode --option data=off").ends(2).says("name a log to encode");
-    assert_eq!(run!("encode -q {log} -o {out}").ends(0).err, "");
+    assert_eq!(run!("encode -q {log} --image {program} -o {out}").ends(0).err, "");
     // What is not known is not counted.
     let read = run!("record --from-log {log}").ends(0).says("without code ").says("name the program");
     let percents = read.err.split_whitespace().zip(read.err.split_whitespace().skip(1));

@@ -269,7 +269,7 @@ fn the_firefox_profiler_says_the_same() {
 fn clocks_that_are_not_there_are_refused() {
     let refused = run!("timeline samples/etrace -o - --clock cycles").ends(2);
     refused.says("--clock cycles: nothing tells cycles in samples/etrace: choose --clock instructions");
-    run!("timeline samples/etrace -o - --clock time").ends(2).says(": choose --clock instructions");
+    run!("timeline samples/etrace -o - --clock time").ends(2).says(", or choose --clock instructions");
     run!("timeline samples/perf/perf.data --symfs samples/hello -o - --clock cycles").ends_within(0..=2);
     let image = "--image samples/hello/hello.elf";
     run!("timeline samples/hello {image} -o - --clock cycles").ends(0).says("times in cycles\n");
