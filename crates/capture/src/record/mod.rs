@@ -261,7 +261,7 @@ pub fn read(
     };
     let contradictions = code.contradictions;
     if let Some(program) = programs.first().filter(|_| contradictions.is_wrong_program()) {
-        writer.into_iter().for_each(|writer| writer.discard());
+        writer.into_iter().for_each(TraceWriter::discard);
         drop(keep);
         if let Some(log) = of_log {
             // What is in it is the wrong program's.

@@ -62,7 +62,7 @@ fn text(out: &mut impl Write, path: &Path, survey: &Survey) -> std::io::Result<(
             match fit.skip {
                 0 => tried(out, &options)?,
                 skip => {
-                    tried(out, &format!("tail -c +{} {file} | tracewright decode - {options}", skip + 1))?
+                    tried(out, &format!("tail -c +{} {file} | tracewright decode - {options}", skip + 1))?;
                 }
             }
         }

@@ -187,6 +187,33 @@ pub fn report_unwritten(path: &Path) {
     }
 }
 
+/// Fails if an output that cannot be standard output is to go there.
+pub fn refuse_stream(path: &Path, option: &str, what: &str) -> Result<(), Error> {
+    match path.as_os_str() == "-" {
+        true => Err(Error::Message(format!(
+            "{option} -: {what}, which cannot go to standard output: give it a name"
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// Fails if two outputs have the same name.
+pub fn refuse_same(outputs: &[(&str, Option<&Path>)]) -> Result<(), Error> {
+    let given: Vec<_> = outputs.iter().filter_map(|(option, path)| path.map(|path| (option, path))).collect();
+    for (i, (option, path)) in given.iter().enumerate() {
+        let is_same = |(_, other): &&(&&str, &Path)| {
+            path.components().eq(other.components()) && path.as_os_str() != "-"
+        };
+        if let Some((other, _)) = given[..i].iter().find(is_same) {
+            let path = path.display();
+            return Err(Error::Message(format!(
+                "{other} and {option} both write {path}: give them two names"
+            )));
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs::{self, Permissions};
@@ -258,31 +285,4 @@ mod tests {
         let none = write(Path::new("/nowhere/at/all"), Form::Text, b"text", false).unwrap_err();
         assert!(none.to_string().starts_with("/nowhere/at/all: cannot write: No such file"), "{none}");
     }
-}
-
-/// Fails if an output that cannot be standard output is to go there.
-pub fn refuse_stream(path: &Path, option: &str, what: &str) -> Result<(), Error> {
-    match path.as_os_str() == "-" {
-        true => Err(Error::Message(format!(
-            "{option} -: {what}, which cannot go to standard output: give it a name"
-        ))),
-        false => Ok(()),
-    }
-}
-
-/// Fails if two outputs have the same name.
-pub fn refuse_same(outputs: &[(&str, Option<&Path>)]) -> Result<(), Error> {
-    let given: Vec<_> = outputs.iter().filter_map(|(option, path)| path.map(|path| (option, path))).collect();
-    for (i, (option, path)) in given.iter().enumerate() {
-        let is_same = |(_, other): &&(&&str, &Path)| {
-            path.components().eq(other.components()) && path.as_os_str() != "-"
-        };
-        if let Some((other, _)) = given[..i].iter().find(is_same) {
-            let path = path.display();
-            return Err(Error::Message(format!(
-                "{other} and {option} both write {path}: give them two names"
-            )));
-        }
-    }
-    Ok(())
 }

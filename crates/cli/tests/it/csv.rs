@@ -281,7 +281,7 @@ fn what_is_decoded_is_that_of_json() {
                 match row.get(name) {
                     // A spreadsheet would take it for a formula.
                     Some(told) => {
-                        assert_eq!(told.trim_start_matches('\''), value, "{line}: {name} of {object}")
+                        assert_eq!(told.trim_start_matches('\''), value, "{line}: {name} of {object}");
                     }
                     None if !row.contains_key("more") => {}
                     None => {

@@ -229,7 +229,7 @@ fn frames_are_found_wherever_they_begin() {
     let place = Scratch::new("kinds-shifted");
     let frames = fs::read(root().join("samples/two-cores/buffer_0.bin")).unwrap();
     for skip in [1, 5, 15, 100] {
-        let file = place.write(&format!("shifted{skip}.bin"), &[&vec![0x5a; skip][..], &frames].concat());
+        let file = place.write(format!("shifted{skip}.bin"), &[&vec![0x5a; skip][..], &frames].concat());
         let info = run!("info {} --json", text(&file)).ends(0).json();
         assert_eq!(info["fits"][0]["skip"], skip % 16, "{info}");
         tried(text(&file), "--no-image").ends_within(0..=1).prints("0xffff800010081000");
