@@ -180,8 +180,11 @@ pub fn survey(mut input: impl Read) -> io::Result<Survey> {
         }
     }
     views.extend(shifted);
-    let (mut fits, others): (Vec<_>, Vec<_>) =
-        views.into_iter().map(View::finish).partition(|fit| fit.is_likely(bytes));
+    // Somewhere in any file there is something like a frame: only what is certain tells that frames begin elsewhere.
+    let is_certain = |source: &FoundSource| matches!(source.looks, Looks::Etm { .. });
+    let views = views.into_iter().map(View::finish);
+    let views = views.filter(|fit| fit.skip == 0 || fit.sources.iter().any(is_certain));
+    let (mut fits, others): (Vec<_>, Vec<_>) = views.partition(|fit| fit.is_likely(bytes));
     // A pattern inside a frame looks the same without frames, so frames count more where both have as many.
     fits.sort_by_key(|fit| (Reverse(fit.strength()), fit.lost, fit.packing == Packing::Source));
     let most = fits.first().map_or(0, Fit::strength);
