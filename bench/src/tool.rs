@@ -84,7 +84,8 @@ pub fn time(command: &mut Command) -> Result<(Duration, String), String> {
             .output()
             .map_err(|error| error.to_string())?;
         let time = start.elapsed();
-        if !output.status.success() {
+        // 1: the answer is there, but the capture lacks some code.
+        if !matches!(output.status.code(), Some(0 | 1)) {
             return Err(String::from_utf8_lossy(&output.stderr).into_owned());
         }
         if best.as_ref().is_none_or(|(best, _)| time < *best) {
