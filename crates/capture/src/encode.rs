@@ -250,7 +250,7 @@ pub struct EncodedInput {
     pub traced: Traced,
     /// What is wrong with the inputs. Everything after that is not encoded.
     pub error: Option<String>,
-    /// Whether some of the inputs contradict the program.
+    /// Set if some of the inputs contradict the program.
     pub is_contradicted: bool,
 }
 

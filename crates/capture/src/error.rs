@@ -39,7 +39,7 @@ pub enum Error {
         log: PathBuf,
         /// The program.
         program: PathBuf,
-        /// How much of the log contradicts it.
+        /// Number and place of the contradictions.
         contradictions: Contradictions,
     },
     /// An encoder option that is malformed, or does not fit the others.

@@ -8,18 +8,20 @@ use crate::scan::instruction;
 ///
 /// A log has addresses, and what the last instruction of a block does. The program contradicts them if its code cannot have run so: a
 /// block ends inside an instruction or beyond a branch, its last instruction is another kind of branch, or a branch leads elsewhere.
-/// Code that is in no image contradicts nothing.
+/// Code that is in no image contradicts nothing. One check is for one image.
 #[derive(Clone, Debug)]
 pub struct BlockCheck {
-    /// Blocks that were compared lately.
+    /// Results of blocks that were compared lately.
     lately: Vec<Option<Checked>>,
     /// The last block's branch and its target, if the next block must begin there.
     branch: Option<(u64, u64)>,
 }
 
+/// Result of a block, which depends on the memory space that it ran in.
 #[derive(Clone, Copy, Debug)]
 struct Checked {
     block: Block,
+    space: MemorySpace,
     target: Option<u64>,
     result: Result<bool, Mismatch>,
 }
@@ -41,7 +43,7 @@ impl BlockCheck {
     pub fn block(&mut self, image: &Image, space: MemorySpace, block: &Block) -> Result<bool, Mismatch> {
         let slot = (block.start >> 1 ^ block.start >> 12) as usize % LATELY;
         let checked = match self.lately[slot] {
-            Some(checked) if checked.block == *block => checked,
+            Some(checked) if checked.block == *block && checked.space == space => checked,
             _ => self.compare(slot, image, space, block),
         };
         let branch = match checked.target {
@@ -54,7 +56,7 @@ impl BlockCheck {
         }
     }
 
-    /// Takes that the next block need not continue the last: an exception was taken, or something is missing.
+    /// Allows the next block to begin anywhere: an exception was taken, or part of the log is missing.
     pub fn interrupt(&mut self) {
         self.branch = None;
     }
@@ -67,7 +69,7 @@ impl BlockCheck {
             _ => None,
         };
         let target = target.filter(|&target| target != UNKNOWN_TARGET);
-        let checked = Checked { block: *block, target, result: last.map(|last| last.is_some()) };
+        let checked = Checked { block: *block, space, target, result: last.map(|last| last.is_some()) };
         self.lately[slot] = Some(checked);
         checked
     }
@@ -177,6 +179,20 @@ mod tests {
         // No code, and what is not known.
         assert_eq!(check(&block(0x100e, 0x1012, 1, JUMP, Ended::Taken)), Err(Mismatch::NotCode(0x100e)));
         assert_eq!(check(&block(0x2000, 0x2012, 1, JUMP, Ended::Taken)), Ok(false));
+    }
+
+    /// The same addresses have other code in another space.
+    #[test]
+    fn each_memory_space_has_its_own_code() {
+        let (nop, jump) = (0x0000_0013_u32.to_le_bytes(), 0x0000_006f_u32.to_le_bytes());
+        let (one, other) = (MemorySpace::EL1N, MemorySpace::EL3);
+        let mut builder = Image::builder();
+        builder.raw("one", Bytes::from(jump.to_vec()), 0x1000, one).unwrap();
+        builder.raw("other", Bytes::from(nop.to_vec()), 0x1000, other).unwrap();
+        let image = builder.build();
+        let (mut check, jump) = (BlockCheck::default(), block(0x1000, 0x1004, 1, JUMP, Ended::Taken));
+        assert_eq!(check.block(&image, one, &jump), Ok(true));
+        assert!(check.block(&image, other, &jump).is_err());
     }
 
     #[test]

@@ -19,7 +19,7 @@ use crate::log::{Log, LogError, bits};
 use crate::sink::{AnySink, DynSink, TraceSink};
 use crate::{Pair, grouped};
 
-/// How much of a log contradicts the program that was named for it.
+/// Contradictions between a log and the program that was named for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Contradictions {
     /// Blocks of a log without instructions that the program cannot have executed.
@@ -30,7 +30,7 @@ pub struct Contradictions {
     pub instructions: u64,
     /// Addresses whose instructions both have.
     pub of_instructions: u64,
-    /// Where the first contradiction is.
+    /// Address of the first contradiction.
     pub first: Option<u64>,
 }
 
@@ -74,13 +74,13 @@ pub(super) struct Code {
     bits: Vec<u32>,
     pub xlen: Option<Xlen>,
     image: Arc<Image>,
-    /// Whether the instructions are the program's, since the log has only addresses.
+    /// Set if the log has only addresses, so that the instructions are taken from the program.
     is_of_program: bool,
     check: BlockCheck,
     pub contradictions: Contradictions,
     /// Half-words of code that the log has besides.
     others: HashMap<u64, [u8; 2]>,
-    /// Where a block of a log with only addresses ended though no branch is there.
+    /// End of the last block, where the next must begin: set if the log has only addresses and the block ended without a branch.
     cut: Option<u64>,
 }
 

@@ -121,7 +121,7 @@ pub struct Recording {
     pub log_error: Option<LogError>,
     /// Instructions that the listing lacks, since their code is not known.
     pub unlisted: u64,
-    /// Whether some of the log contradicts the program.
+    /// Set if some of the log contradicts the program.
     pub is_contradicted: bool,
 }
 

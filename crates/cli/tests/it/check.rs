@@ -79,7 +79,7 @@ fn all_threads_tell_the_same() {
         split += fs::metadata(capture.file("trace.bin")).unwrap().len() / 4096;
         for options in ["--blocks", "--elements --json", "--summary", "--instructions --to 0x2000"] {
             let decode = |jobs: u32| run!("decode {} --jobs {jobs} {options}", capture.run);
-            let one = decode(1).good_or_bounded();
+            let one = decode(1).ends(0);
             for jobs in [2, 7] {
                 let more = decode(jobs);
                 let what = format!("{program} {options} --jobs {jobs}");

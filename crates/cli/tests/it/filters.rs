@@ -12,7 +12,7 @@ use serde_json::Value;
 use tracewright_testkit::Scratch;
 
 fn json(line: &str) -> Value {
-    run!("{line} --json").good_or_bounded().json()
+    run!("{line} --json").ends(0).json()
 }
 
 /// Runs a command that must not go well.
@@ -104,7 +104,7 @@ fn windows_that_do_not_meet_add_up() {
     let (capture, ran) = listed(&folder, "divides", "rocket_like");
     let kept = |name: &str, options: &str| -> String {
         let file = folder.join(name);
-        run!("profile {capture} --format tracewright -o {file} {options}").good_or_bounded();
+        run!("profile {capture} --format tracewright -o {file} {options}").ends(0);
         file
     };
     let whole = kept("whole", "");
@@ -112,7 +112,7 @@ fn windows_that_do_not_meet_add_up() {
         (0..).zip(windows(&ran)).map(|(number, window)| kept(&format!("part{number}"), &options(window)));
     let parts: Vec<_> = parts.collect();
     let sum = folder.join("sum");
-    run!("merge {} -o {sum}", parts.join(" ")).good_or_bounded();
+    run!("merge {} -o {sum}", parts.join(" ")).ends(0);
     let tables = [&sum, &whole].map(|file| json(&format!("profile {file}")));
     for (name, fields) in [("functions", "function instructions"), ("branches", "address taken not_taken")] {
         let all = tables.each_ref().map(|table| sorted(table, name, fields, |_, _| true));
@@ -133,7 +133,7 @@ fn windows_that_do_not_meet_add_up() {
     // So does what is in timelines.
     let shown = |options: &str| {
         let file = folder.join("timeline.json");
-        run!("timeline {capture} -o {file} {options}").good_or_bounded().funnel("in the output")
+        run!("timeline {capture} -o {file} {options}").ends(0).funnel("in the output")
     };
     let sum: u64 = windows(&ran).iter().map(|&window| shown(&options(window))).sum();
     assert_eq!((sum, shown("")), (ran.len() as u64, ran.len() as u64));
@@ -144,7 +144,7 @@ fn rows_there_are_as_they_are_without_a_filter() {
     let folder = Scratch::new("filters");
     let (capture, _) = listed(&folder, "tasks", "rocket_like");
     let whole = json(&format!("profile {capture} --calls"));
-    let folded = run!("profile {capture} --format folded").good_or_bounded().out;
+    let folded = run!("profile {capture} --format folded").ends(0).out;
     for function in ["count_primes", "mix", "mix_numbers"] {
         let first = format!("{function}+0..{function}+0x2");
         let its = |table: &Value, name: &str| -> Vec<Value> {
@@ -159,20 +159,20 @@ fn rows_there_are_as_they_are_without_a_filter() {
         for name in ["loops", "branches", "indirect_calls"] {
             assert_eq!(rows(&part, name), its(&whole, name), "{function} {name}");
         }
-        let part = run!("profile {capture} --format folded --function {function}").good_or_bounded();
+        let part = run!("profile {capture} --format folded --function {function}").ends(0);
         let is_last = |line: &&str| line.rsplit_once(' ').unwrap().0.rsplit(';').next() == Some(function);
         let expected: Vec<_> = folded.lines().filter(is_last).collect();
         assert_eq!(part.out.lines().collect::<Vec<_>>(), expected, "{function}");
         let weight = |line: &&str| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap();
         assert_eq!(part.funnel("in the output"), expected.iter().map(weight).sum::<u64>(), "{function}");
         // Callgrind's own lines and its sums tell the same.
-        let callgrind = run!("profile {capture} --format callgrind --function {function}").good_or_bounded();
+        let callgrind = run!("profile {capture} --format callgrind --function {function}").ends(0);
         let totals = callgrind.out.lines().find_map(|line| line.strip_prefix("totals: ")).unwrap();
         let totals = totals.split(' ').next().unwrap().parse::<u64>().unwrap();
         assert_eq!(callgrind.funnel("in the output"), totals, "{function}");
         // Slices of it, and no others.
         let slices = |options: &str| {
-            let json = run!("timeline {capture} -o - {options}").good_or_bounded().json();
+            let json = run!("timeline {capture} -o - {options}").ends(0).json();
             let mut names: BTreeMap<String, u64> = BTreeMap::new();
             for event in rows(&json, "traceEvents").iter().filter(|event| event["ph"] == "B") {
                 *names.entry(string(event, "name").to_owned()).or_default() += 1;
@@ -203,7 +203,7 @@ fn a_table_of_counts_tells_what_they_tell() {
     let mut entries = 0;
     for program in ["tasks", "divides", "sort", "hash", "bits", "fft", "recursion"] {
         let capture = recorded(&folder, program, "");
-        run!("profile {capture} --format tracewright -o {kept}").good_or_bounded();
+        run!("profile {capture} --format tracewright -o {kept}").ends(0);
         let ordered = json(&format!("profile {capture} --calls"));
         let [counts, of_kept] = [&capture, &kept].map(|path| json(&format!("profile {path}")));
         assert_eq!(counts, of_kept, "{program}");
@@ -229,7 +229,7 @@ fn a_table_of_counts_tells_what_they_tell() {
             assert_eq!(ordered, counts, "{program} {name}");
         }
         entries += rows(&counts, "loops").iter().map(|row| number(row, "entries")).sum::<u64>();
-        let table = run!("profile {kept}").good_or_bounded().prints("With --calls").out;
+        let table = run!("profile {kept}").ends(0).prints("With --calls").out;
         assert_fits(&table);
         refused(&format!("profile {kept} --calls")).says("leave out --calls");
     }
@@ -238,7 +238,7 @@ fn a_table_of_counts_tells_what_they_tell() {
 
 /// A capture that `decode` tells all of: its elements, one by one.
 fn decoded(line: &str) -> Vec<Value> {
-    values(&run!("decode {line} --elements --json").good_or_bounded().out).collect()
+    values(&run!("decode {line} --elements --json").ends(0).out).collect()
 }
 
 /// With cycle counts an instruction is where the last count before it ends; they go on after a gap.
@@ -343,7 +343,7 @@ fn times_and_cycles_in_the_trace_that_registers_do_not_tell_of() {
     for (sample, changed, option) in cases {
         let [expected, told] = [sample, changed].map(|capture| {
             let ran = run!("profile {capture} --json {option} 1");
-            if sample == "samples/hello" { ran.nameless().out } else { ran.good_or_bounded().out }
+            if sample == "samples/hello" { ran.nameless().out } else { ran.ends(0).out }
         });
         assert_eq!(told.replace(changed, sample), expected, "{option}");
     }
@@ -386,7 +386,7 @@ fn what_cannot_be_told_is_said() {
         empty.says("--to-cycle (9) must be after --from-cycle (9)");
     }
     // A timeline counts instructions then.
-    let ran = run!("{timeline} samples/etrace --from-cycle 10 --to-cycle 30").good_or_bounded();
+    let ran = run!("{timeline} samples/etrace --from-cycle 10 --to-cycle 30").ends(0);
     assert_eq!(ran.funnel("in the output"), 20, "{}", ran.err);
     ran.says("- 3 806 left out: outside the time asked for");
     // An empty result is never silent.
@@ -398,7 +398,7 @@ fn what_cannot_be_told_is_said() {
     }
     // What is wrong is said once, though the capture is read twice.
     for verb in [format!("annotate {capture} main"), format!("{timeline} {capture}")] {
-        let ran = run!("{verb}").good_or_bounded();
+        let ran = run!("{verb}").ends(0);
         assert_eq!(ran.err.matches("bytes of trace").count(), 1, "{}", ran.err);
     }
 }
@@ -411,7 +411,7 @@ fn branches_of_a_part_are_those_of_its_blocks() {
     let middle = fs::metadata(format!("{capture}/trace.bin")).unwrap().len() / 2;
     let part = format!("--from {middle} --to {}", middle + 100);
     let sum = json(&format!("merge {capture} -o {} {part}", folder.join("kept")));
-    let rows = run!("profile {capture} --format csv --rows blocks {part}").good_or_bounded().out;
+    let rows = run!("profile {capture} --format csv --rows blocks {part}").ends(0).out;
     let column = rows.lines().next().unwrap().split(',').position(|name| name == "taken").unwrap();
     let taken = rows.lines().skip(1).map(|row| row.split(',').nth(column).unwrap().parse::<u64>().unwrap());
     let taken: u64 = taken.sum();

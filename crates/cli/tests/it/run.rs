@@ -101,13 +101,6 @@ impl Ran {
         self.ends(0).out
     }
 
-    /// It must have ended well. Programs without an operating system end in an endless loop, of which E-Trace does not tell how often
-    /// it turned: that is said, and is no more than said.
-    #[track_caller]
-    pub fn good_or_bounded(self) -> Self {
-        self.ends(0)
-    }
-
     /// It must have ended with status 1, and have said that most of what ran has no symbols.
     #[track_caller]
     pub fn nameless(self) -> Self {

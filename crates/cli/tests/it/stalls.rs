@@ -25,11 +25,11 @@ fn record_timed(place: &Scratch, program: &str, model: &str, more: &str) -> Mach
 }
 
 fn stalls(place: &Scratch) -> Value {
-    run!("stalls {} --json", place.join("run")).good_or_bounded().json()
+    run!("stalls {} --json", place.join("run")).ends(0).json()
 }
 
 fn decoded(place: &Scratch) -> Vec<Value> {
-    let ran = run!("decode {} --instructions --json", place.join("run")).good_or_bounded();
+    let ran = run!("decode {} --instructions --json", place.join("run")).ends(0);
     values(&ran.out).filter(|row| row["kind"] == "instruction").collect()
 }
 
@@ -290,7 +290,7 @@ fn pictures_are_drawn() {
     record_timed(&place, "misses", "rocket_like", "--delta --max-instructions 200000");
     let (histogram, timeline) = (place.join("h.svg"), place.join("t.svg"));
     let dir = place.join("run");
-    run!("stalls {dir} --histogram {histogram} --timeline {timeline}").good_or_bounded();
+    run!("stalls {dir} --histogram {histogram} --timeline {timeline}").ends(0);
     let source = &stalls(&place)["sources"][0];
     let histogram = fs::read_to_string(histogram).unwrap();
     let (_, told) = histogram.split_once("part of ").unwrap();
