@@ -27,6 +27,13 @@ pub fn is_printable(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' '..=b'~')) || !text.contains(is_unprintable)
 }
 
+/// Returns whether `bytes` are nothing but printable ASCII, tabs and newlines: nearly all text is, and this is quick to check.
+#[must_use]
+pub fn is_plain(bytes: &[u8]) -> bool {
+    let is_odd = |byte: u8| !matches!(byte, b' '..=b'~') & (byte != b'\n') & (byte != b'\t');
+    bytes.chunks(64).all(|chunk| !chunk.iter().fold(false, |any, &byte| any | is_odd(byte)))
+}
+
 /// Text that is printed with each [unprintable](is_unprintable) character escaped: `\x1b`, `\u{202e}`.
 ///
 /// A width and an alignment apply only if nothing is escaped: use `to_string` first where columns matter.

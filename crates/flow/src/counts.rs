@@ -1,5 +1,4 @@
-use std::collections::HashMap;
-
+use crate::hash::HashMap;
 use tracewright_core::{Block, Element, Ended, MemorySpace};
 
 use crate::edges::{Edge, Edges};

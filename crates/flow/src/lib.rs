@@ -48,6 +48,7 @@ mod calls;
 mod counts;
 mod edges;
 mod graph;
+pub mod hash;
 mod index;
 mod instructions;
 mod leaps;

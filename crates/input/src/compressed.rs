@@ -162,8 +162,10 @@ impl<R: Read> Unpacked<R> {
     /// # Errors
     /// Fails if these cannot be read.
     pub fn new(input: R) -> io::Result<Self> {
-        let mut input = Input { inner: input, buffer: Vec::new(), at: 0 };
+        // Most files are not compressed: no more than the magic is read into a buffer of them.
+        let mut input = Input { inner: input, buffer: Vec::new(), at: 0, chunk: Compression::START };
         let compression = Compression::of(input.fill(Compression::START)?);
+        input.chunk = CHUNK;
         Ok(Self { input, state: compression.map_or(State::Plain, State::Between) })
     }
 
@@ -273,6 +275,8 @@ struct Input<R> {
     inner: R,
     buffer: Vec<u8>,
     at: usize,
+    /// How many bytes to read at a time.
+    chunk: usize,
 }
 
 impl<R: Read> Input<R> {
@@ -282,7 +286,7 @@ impl<R: Read> Input<R> {
             self.buffer.drain(..self.at);
             self.at = 0;
             let len = self.buffer.len();
-            self.buffer.resize(len + least.max(CHUNK), 0);
+            self.buffer.resize(len + least.max(self.chunk), 0);
             let read = self.inner.read(&mut self.buffer[len..]);
             self.buffer.truncate(len + *read.as_ref().unwrap_or(&0));
             match read {

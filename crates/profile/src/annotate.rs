@@ -1,11 +1,12 @@
 //! Instructions of a function, with what each did.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use tracewright_core::{Flow, Isa};
 use tracewright_flow::InBlock;
+use tracewright_flow::hash::HashMap;
 use tracewright_image::{CodeRange, SourceLine};
 
 use crate::costs::Cost;

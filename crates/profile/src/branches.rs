@@ -1,8 +1,7 @@
 //! Conditional and other branches: how often each was taken, and its targets.
 
-use std::collections::HashMap;
-
 use tracewright_core::{Class, Flow, Isa, Role};
+use tracewright_flow::hash::HashMap;
 
 use crate::counts::{Place, Profile};
 
@@ -45,7 +44,7 @@ impl Branch {
 
 /// Returns all branches that ran, sorted by place.
 pub fn branches(profile: &Profile) -> Vec<Branch> {
-    let mut all: HashMap<Place, Branch> = HashMap::new();
+    let mut all: HashMap<Place, Branch> = HashMap::default();
     for (code, runs) in profile.blocks.iter().filter(|(code, _)| code.class.is_branch()) {
         let new = || Branch {
             place: code.last(),

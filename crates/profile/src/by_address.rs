@@ -1,8 +1,7 @@
 //! A map from addresses to values with a small direct-mapped cache in front.
 
-use std::collections::HashMap;
-
 use tracewright_core::MemorySpace;
+use tracewright_flow::hash::HashMap;
 
 /// A map keyed by address and memory space. Programs run the same code again and again, so recent lookups are answered
 /// from `lately` without the cost of the `HashMap`'s hash function, which resists chosen keys.
@@ -18,7 +17,7 @@ const LATELY: u32 = 14;
 
 impl<V> Default for ByAddress<V> {
     fn default() -> Self {
-        Self { all: HashMap::new(), lately: Vec::new() }
+        Self { all: HashMap::default(), lately: Vec::new() }
     }
 }
 
@@ -66,7 +65,7 @@ mod tests {
     #[test]
     fn it_is_a_map() {
         let mut rng = Rng::new(3);
-        let (mut ours, mut map) = (ByAddress::default(), HashMap::new());
+        let (mut ours, mut map) = (ByAddress::default(), HashMap::default());
         assert_eq!(ours.get(0, MemorySpace::ANY), None);
         for number in 0..200_000_u32 {
             // More addresses than the cache holds, in two spaces.

@@ -3,10 +3,9 @@
 //! [`Contexts`] is a [`Watch`] beside a [`Tracker`](crate::Tracker). Recursion is collapsed: a call site that is already
 //! part of the context leads back to the context that it led to first.
 
-use std::collections::HashMap;
-
 use crate::calls::{How, Watch};
 use crate::counts::{Code, Place};
+use tracewright_flow::hash::HashMap;
 
 /// Counts of blocks by calling context.
 #[derive(Clone, Debug)]
@@ -52,10 +51,10 @@ impl Default for Contexts {
     fn default() -> Self {
         Self {
             nodes: vec![Node { parent: ROOT, site: None }],
-            children: HashMap::new(),
-            blocks: HashMap::new(),
-            calls: HashMap::new(),
-            others: HashMap::new(),
+            children: HashMap::default(),
+            blocks: HashMap::default(),
+            calls: HashMap::default(),
+            others: HashMap::default(),
             thread: 0,
             calling: Calling::default(),
             next: None,

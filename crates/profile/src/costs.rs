@@ -1,10 +1,10 @@
 //! Cycles of single instructions, stored by block.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
 use std::ops::AddAssign;
 
 use tracewright_core::{Block, Isa, MemorySpace};
+use tracewright_flow::hash::HashMap;
 
 /// Cost of an instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! Execution counts of blocks and branches by binary, independent of load addresses.
 
-use std::collections::HashMap;
 use std::ops::AddAssign;
 
 use tracewright_core::{Block, Class, Ended, Isa};
+use tracewright_flow::hash::HashMap;
 use tracewright_image::{CodeSegment, FileRef};
 
 /// Location of an instruction: a binary and a link-time address.

@@ -1,11 +1,12 @@
 //! Comparison of two profiles, of the same build or of two builds of a program.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use crate::counts::{Binary, Code, Place, Profile, Runs};
 use crate::functions::Functions;
 use crate::program::Program;
+use tracewright_flow::hash::HashMap;
 
 /// A profile and its binaries.
 #[derive(Clone, Copy, Debug)]
@@ -185,7 +186,7 @@ fn functions(names: &[Names<'_>; 2]) -> Vec<Function> {
     let of = names.each_ref().map(|names| {
         let Side { profile, program } = names.side;
         let mut inlined = Functions::default();
-        let mut of: HashMap<(InFile<'_>, bool), u64> = HashMap::new();
+        let mut of: HashMap<(InFile<'_>, bool), u64> = HashMap::default();
         for (code, runs) in &profile.blocks {
             let function = names.function(code.start);
             let divided = inlined.divide_code(program, code);
@@ -198,7 +199,7 @@ fn functions(names: &[Names<'_>; 2]) -> Vec<Function> {
         of
     });
     // A name that occurs in one binary only identifies the function in the other profile too, whatever its binary is called.
-    let mut files: HashMap<&str, [BTreeSet<&str>; 2]> = HashMap::new();
+    let mut files: HashMap<&str, [BTreeSet<&str>; 2]> = HashMap::default();
     for (side, of) in of.iter().enumerate() {
         for ((name, file), _) in of.keys() {
             files.entry(name).or_default()[side].insert(file);
@@ -240,7 +241,7 @@ fn branches(sides: [Side<'_>; 2], names: &[Names<'_>; 2]) -> Vec<Branch> {
                 *of.entry(code.last()).or_default() += runs;
             }
         }
-        let mut on_line: HashMap<(String, String), usize> = HashMap::new();
+        let mut on_line: HashMap<(String, String), usize> = HashMap::default();
         for (place, runs) in of {
             let (function, offset, line) = names[index].place(place);
             let same = binary(side.profile, place).filter(|binary| {

@@ -1,8 +1,7 @@
 //! Events of the trace unit, attributed to the blocks that ran just before.
 
-use std::collections::HashMap;
-
 use tracewright_core::{Block, Element, MemorySpace, Stamp};
+use tracewright_flow::hash::HashMap;
 
 use crate::clock::Told;
 

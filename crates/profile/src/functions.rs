@@ -1,10 +1,10 @@
 //! Numbering of functions.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
 use tracewright_core::MemorySpace;
 use tracewright_core::text::Printable;
+use tracewright_flow::hash::HashMap;
 use tracewright_image::Image;
 
 use crate::by_address::ByAddress;
@@ -152,7 +152,7 @@ impl Functions {
     /// Returns the first file that is identical to a file of the image.
     pub(crate) fn first(&mut self, image: &Image, file: u32) -> u32 {
         if self.same.is_empty() {
-            let mut firsts: HashMap<(&[u8], &str), u32> = HashMap::new();
+            let mut firsts: HashMap<(&[u8], &str), u32> = HashMap::default();
             let files: Vec<_> = image.files().collect();
             self.same = (0..)
                 .zip(&files)

@@ -1,10 +1,11 @@
 //! Inlined functions: which instructions are theirs, and how often they were called.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use tracewright_core::{Block, Ended, MemorySpace};
 use tracewright_flow::Instructions;
+use tracewright_flow::hash::HashMap;
 use tracewright_image::{Frame, Image};
 
 use crate::by_address::ByAddress;

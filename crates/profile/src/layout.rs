@@ -2,7 +2,9 @@
 //! beside each other that call each other (C3).
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BinaryHeap};
+
+use tracewright_flow::hash::HashMap;
 
 /// Orders the blocks of a function that ran, from the entry on. `counts` has how often each block ran, `edges` how often control went from
 /// one to another.
@@ -65,7 +67,7 @@ const MOST_TOGETHER: u64 = 1 << 20;
 /// Orders functions, given by their starts. From the one that executed most on, each goes behind the function that calls it most, unless
 /// both together are too large. What is then together is ordered by instructions for each byte.
 pub(crate) fn functions(all: &BTreeMap<u64, Weighed>, calls: &BTreeMap<(u64, u64), u64>) -> Vec<u64> {
-    let mut callers: HashMap<u64, (u64, u64)> = HashMap::new();
+    let mut callers: HashMap<u64, (u64, u64)> = HashMap::default();
     for (&(caller, callee), &count) in calls.iter().filter(|((caller, callee), _)| caller != callee) {
         let most = callers.entry(callee).or_insert((caller, count));
         if count > most.1 {

@@ -1,9 +1,10 @@
 //! f(b|p): how often branches are taken, given the branches just before them.
 
+use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, VecDeque};
 
 use tracewright_core::{Element, Ended, MemorySpace};
+use tracewright_flow::hash::HashMap;
 
 use crate::by_address::ByAddress;
 use crate::clock::is_break;
@@ -94,11 +95,11 @@ impl Paths {
         Self {
             width: width.clamp(1, WIDEST),
             branches: Vec::new(),
-            numbers: HashMap::new(),
+            numbers: HashMap::default(),
             known: ByAddress::default(),
             history: VecDeque::new(),
-            paths: HashMap::new(),
-            pairs: HashMap::new(),
+            paths: HashMap::default(),
+            pairs: HashMap::default(),
             dropped: 0,
         }
     }
@@ -204,13 +205,13 @@ impl Paths {
 
     /// Returns all branches by decreasing information gain of their paths over all runs.
     pub fn conditioned(&self) -> Vec<Conditioned> {
-        let mut sums: HashMap<u32, ([u64; 2], u64)> = HashMap::new();
+        let mut sums: HashMap<u32, ([u64; 2], u64)> = HashMap::default();
         for (&(branch, _), path) in &self.paths {
             let (runs, paths) = sums.entry(branch).or_default();
             *runs = [runs[0] + path.runs[0], runs[1] + path.runs[1]];
             *paths += 1;
         }
-        let mut left: HashMap<u32, f64> = HashMap::new();
+        let mut left: HashMap<u32, f64> = HashMap::default();
         for (&(branch, _), path) in &self.paths {
             let all = path.runs[0] + path.runs[1];
             let bits = if all == 1 { entropy(sums[&branch].0) } else { entropy(path.runs) };

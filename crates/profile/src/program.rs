@@ -1,12 +1,13 @@
 //! Binaries of a profile at their link-time addresses.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use tracewright_core::text::Printable;
 use tracewright_core::{Ended, MemorySpace};
 use tracewright_flow::Instructions;
+use tracewright_flow::hash::HashMap;
 use tracewright_image::{FileRef, Frame, Image, Linkage, SourceLine, Symbol};
 
 use crate::counts::{Binary, Code, Place, Profile};
@@ -32,7 +33,7 @@ pub struct Program {
 impl Program {
     /// Finds the binaries of a profile in the image that it was made with.
     pub fn new(profile: &Profile, image: &Image) -> Self {
-        let (mut files, mut binaries) = (HashMap::new(), HashMap::new());
+        let (mut files, mut binaries) = (HashMap::default(), HashMap::default());
         for (number, file) in (0..).zip(image.files()) {
             let build_id = file.build_id().unwrap_or_default();
             let is_it = |binary: &Binary| {
@@ -60,7 +61,7 @@ impl Program {
     /// handlers of exceptions do, which nothing calls.
     #[must_use]
     pub fn with_handlers(mut self, image: &Image, at: impl IntoIterator<Item = (u64, MemorySpace)>) -> Self {
-        let mut starts: HashMap<u32, BTreeSet<u64>> = HashMap::new();
+        let mut starts: HashMap<u32, BTreeSet<u64>> = HashMap::default();
         for (address, space) in at {
             let place = self.place(image, address, space);
             if let (Some(file), None) = (self.file_number(place.binary), self.symbol(place)) {

@@ -1,9 +1,10 @@
 //! Functions of code without symbols, found by the calls to them.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use tracewright_core::{Class, Flow, Role};
+use tracewright_flow::hash::{HashMap, HashSet};
 use tracewright_image::Image;
 
 use crate::counts::{Code, Place, Profile};
@@ -27,7 +28,7 @@ impl Starts {
             let symbol = symbols.symbol(place.address, Image::space_of(file));
             symbol.is_none().then_some((file, place.address))
         };
-        let mut starts: HashMap<u32, BTreeSet<u64>> = HashMap::new();
+        let mut starts: HashMap<u32, BTreeSet<u64>> = HashMap::default();
         let mut add = |found: Option<(u32, u64)>| {
             if let Some((file, address)) = found {
                 starts.entry(file).or_default().insert(address);
@@ -71,7 +72,7 @@ impl Starts {
 
     /// Adds functions that begin at these addresses of a file. `image` has it at its link-time addresses.
     pub(crate) fn add(&mut self, image: &Image, file: u32, starts: &BTreeSet<u64>) {
-        self.merge(Self { by_file: HashMap::from([(file, ranges(image, file, starts))]) });
+        self.merge(Self { by_file: HashMap::from_iter([(file, ranges(image, file, starts))]) });
     }
 
     /// Adds the functions of `other`. A function ends where another begins.

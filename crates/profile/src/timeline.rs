@@ -1,6 +1,6 @@
 //! Functions along a run.
 
-use std::collections::HashMap;
+use tracewright_flow::hash::HashMap;
 
 /// Cycles of functions in columns of equal width. The number of columns is limited, so the width grows with the run.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ impl Timeline {
     /// Creates a timeline of at most `most` columns.
     pub fn new(most: u32) -> Self {
         let most = u64::from(most.max(2));
-        Self { most, start: None, width: 1, cells: HashMap::new(), now: (0, 0), cell: Cell::default() }
+        Self { most, start: None, width: 1, cells: HashMap::default(), now: (0, 0), cell: Cell::default() }
     }
 
     /// Attributes the cycles after `from` up to `to` to a function. Instructions retired in the last `busy` of them.

@@ -1,10 +1,11 @@
 //! All instructions of a function, whether they ran or not.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use tracewright_core::{Flow, Isa};
 use tracewright_flow::InBlock;
+use tracewright_flow::hash::HashMap;
 use tracewright_image::{CodeRange, Frame};
 use tracewright_isa::{ItState, decode};
 
@@ -50,7 +51,7 @@ pub fn inlined_into<'p>(binaries: &[(u32, &'p Program)], ran: &[Ran], name: &str
         let code = file.code();
         let ran = ran.get(binary as usize);
         // Whether a function is the wanted one, by linkage name or else by display name.
-        let mut known: HashMap<&'p str, bool> = HashMap::new();
+        let mut known: HashMap<&'p str, bool> = HashMap::default();
         let mut is_it = |frame: &Frame<'p>| {
             let key = frame.linkage.or(frame.function);
             key.is_some_and(|key| *known.entry(key).or_insert_with(|| frame.is_called(name)))

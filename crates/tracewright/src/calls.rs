@@ -1,11 +1,12 @@
 //! Functions entered and left, one after another, and the call stack where the trace ends.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use tracewright_core::{Element, Exception, GapReason, MemorySpace};
 use tracewright_engine::{At, Consumer, Engine, Source};
+use tracewright_flow::hash::HashMap;
 use tracewright_input::Buffer;
 pub use tracewright_profile::How;
 use tracewright_profile::{Functions, Program, Tracker, Watch};
@@ -180,7 +181,7 @@ impl<'f> CallLister<'f> {
             tracker: Tracker::default(),
             functions: Functions::default(),
             names: Vec::new(),
-            stacks: HashMap::new(),
+            stacks: HashMap::default(),
             thread: 0,
             instructions: 0,
             last: None,

@@ -1,10 +1,9 @@
 //! Where the cycles of each source went.
 
-use std::collections::HashMap;
-
 use tracewright_core::{Block, Element};
 use tracewright_engine::{At, Consumer, Source};
 use tracewright_flow::cut;
+use tracewright_flow::hash::HashMap;
 use tracewright_profile::{Stalls, Timed, TimedGate, Told, Window};
 
 use crate::clocks::{ClockEnd, Clocks};

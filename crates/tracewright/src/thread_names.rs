@@ -1,8 +1,7 @@
 //! Names of threads, as the capture tells them.
 
-use std::collections::HashMap;
-
 use tracewright_core::text::Printable;
+use tracewright_flow::hash::HashMap;
 use tracewright_input::{Capture, Process, ProcessThread};
 use tracewright_profile::Thread;
 

@@ -1,13 +1,12 @@
 //! Blocks run again and again: the text of each is made once.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tracewright_core::{Block, MemorySpace};
 
 use tracewright_engine::Line;
+use tracewright_flow::hash::HashMap;
 
 /// Bytes kept for each thread.
 const MOST: usize = 4 << 20;
@@ -20,53 +19,8 @@ thread_local! {
 #[derive(Default)]
 struct Texts {
     of: u64,
-    texts: HashMap<(Block, MemorySpace), Box<[u8]>, Mixer>,
+    texts: HashMap<(Block, MemorySpace), Box<[u8]>>,
     len: usize,
-}
-
-/// A quick hash of a few numbers, with a seed that nobody knows: programs cannot be made to collide.
-struct Mixer(u64);
-
-impl Default for Mixer {
-    fn default() -> Self {
-        Self(RandomState::new().hash_one(0))
-    }
-}
-
-impl BuildHasher for Mixer {
-    type Hasher = Mix;
-
-    fn build_hasher(&self) -> Mix {
-        Mix(self.0)
-    }
-}
-
-struct Mix(u64);
-
-impl Hasher for Mix {
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&byte| self.write_u64(byte.into()));
-    }
-
-    fn write_u8(&mut self, value: u8) {
-        self.write_u64(value.into());
-    }
-
-    fn write_u32(&mut self, value: u32) {
-        self.write_u64(value.into());
-    }
-
-    fn write_isize(&mut self, value: isize) {
-        self.write_u64(value as u64);
-    }
-
-    fn write_u64(&mut self, value: u64) {
-        self.0 = (self.0.rotate_left(5) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0.rotate_left(32)
-    }
 }
 
 /// The texts of a printer.

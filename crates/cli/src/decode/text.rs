@@ -53,6 +53,8 @@ pub struct Text {
     has_cycles: bool,
     /// Lines have a timestamp, then.
     has_times: bool,
+    /// Whether long lines are wrapped: on a terminal. Elsewhere each element is one line.
+    wraps: bool,
     bodies: Bodies,
 }
 
@@ -68,7 +70,7 @@ const NARROWEST: usize = 9;
 
 impl Text {
     pub fn new(detail: Detail, has_cycles: bool, has_times: bool) -> Self {
-        Self { detail, has_cycles, has_times, bodies: Bodies::new() }
+        Self { detail, has_cycles, has_times, wraps: stdout().is_terminal(), bodies: Bodies::new() }
     }
 
     /// A line that says what the columns are.
@@ -132,17 +134,18 @@ impl Lines for Text {
                 });
             }
             _ => {
-                let mut text = Line::default();
-                let _ = other(&mut text, at, element, self.width());
                 self.head(line, at, when.time);
-                let text = String::from_utf8_lossy(text.bytes()).into_owned();
-                let indent = HEAD + if self.has_times { TIME } else { 0 };
-                // On a terminal in the columns that are left; elsewhere each element is one line.
-                let text = match stdout().is_terminal() {
-                    true => wrap(&text, self.width() - HEAD, 0).replace('\n', &format!("\n{:indent$}", "")),
-                    false => text,
-                };
-                line.text(&text).text("\n");
+                let start = line.bytes().len();
+                let _ = other(line, at, element, self.width());
+                if self.wraps {
+                    let text = String::from_utf8_lossy(&line.bytes()[start..]).into_owned();
+                    let indent = HEAD + if self.has_times { TIME } else { 0 };
+                    line.truncate(start);
+                    line.text(
+                        &wrap(&text, self.width() - HEAD, 0).replace('\n', &format!("\n{:indent$}", "")),
+                    );
+                }
+                line.text("\n");
             }
         }
     }
@@ -159,8 +162,13 @@ fn timed(line: &mut Line, text: &[u8], stamps: &[Stamp]) {
 }
 
 fn head(line: &mut Line, at: &At<'_>) {
-    line.hex(at.place.offset, 10);
-    let _ = write!(line, " {:#04x} ", at.source.id);
+    line.hex(at.place.offset, 10).text(" 0x");
+    // Trace IDs have two digits, sources of messages may have more.
+    match u8::try_from(at.source.id) {
+        Ok(id) => drop(line.hex_byte(id)),
+        Err(_) => drop(write!(line, "{:x}", at.source.id)),
+    }
+    line.text(" ");
 }
 
 fn block(line: &mut Line, at: &At<'_>, block: &Block, columns: usize, width: usize) {
@@ -262,7 +270,10 @@ fn other(line: &mut Line, at: &At<'_>, element: &Element, width: usize) -> std::
             }
             write!(line, ", path unknown, to {next:#x}")
         }
-        Element::Target { address, isa, .. } => write!(line, "at {address:#x} ({isa})"),
+        Element::Target { address, isa, .. } => {
+            line.text("at ").hex(*address, 0).text(" (");
+            write!(line, "{isa})")
+        }
         Element::Context(context, isa) if words::is_riscv(*isa) => {
             write!(line, "context {} mode ({isa})", words::privilege(context.level))?;
             context.context_id.map_or(Ok(()), |id| write!(line, ", context ID {id:#x}"))
@@ -304,7 +315,10 @@ fn other(line: &mut Line, at: &At<'_>, element: &Element, width: usize) -> std::
             Transaction::Commit => "transaction commit",
             Transaction::Fail => "transaction failed",
         }),
-        Element::NoCode { address, space } => write!(line, "no code at {address:#x} ({space})"),
+        Element::NoCode { address, space } => {
+            line.text("no code at ").hex(*address, 0).text(" (");
+            write!(line, "{space})")
+        }
         Element::Mismatch(mismatch) => {
             let (address, what) = words::mismatch(mismatch);
             write!(line, "mismatch {address:#x}: {what}")

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use tracewright_core::text::{Printable, is_unprintable};
+use tracewright_core::text::{Printable, is_plain, is_unprintable};
 
 use crate::terminal::switch;
 
@@ -128,12 +128,6 @@ impl<W: Write> Write for Escaping<W> {
     fn flush(&mut self) -> io::Result<()> {
         self.inner.flush()
     }
-}
-
-/// Returns whether nothing but printable ASCII, tabs and newlines is in `bytes`: so nearly always, and it must cost little.
-fn is_plain(bytes: &[u8]) -> bool {
-    let is_odd = |byte: u8| !matches!(byte, b' '..=b'~') & (byte != b'\n') & (byte != b'\t');
-    bytes.chunks(64).all(|chunk| !chunk.iter().fold(false, |any, &byte| any | is_odd(byte)))
 }
 
 #[cfg(test)]

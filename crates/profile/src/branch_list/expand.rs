@@ -1,9 +1,8 @@
 //! Converts branch lists to profiles by following the code, and profiles to branch lists.
 
-use std::collections::HashMap;
-
 use tracewright_core::{Block, Class, Ended, Isa, MemorySpace};
 use tracewright_flow::Instructions;
+use tracewright_flow::hash::HashMap;
 use tracewright_image::Image;
 
 use super::{BranchList, Listed, ListedKind, Outcomes};
@@ -37,7 +36,7 @@ impl Expanded {
         listed: &Listed,
         (image, space, isa): (&Image, MemorySpace, Isa),
     ) {
-        let mut steps: HashMap<u64, Option<Vec<Step>>> = HashMap::new();
+        let mut steps: HashMap<u64, Option<Vec<Step>>> = HashMap::default();
         for (&start, branches) in &listed.branches {
             for (outcomes, &count) in branches {
                 let mut at = Some(start);

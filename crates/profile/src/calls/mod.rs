@@ -8,10 +8,9 @@ mod stack;
 mod tracker;
 mod tree;
 
-use std::collections::HashMap;
-
 use crate::functions::Functions;
 use crate::inlined::InlinedCopy;
+use tracewright_flow::hash::HashMap;
 
 /// A call tree with the names of its functions and threads.
 #[derive(Clone, Debug, Default)]

@@ -1,8 +1,7 @@
 //! Finds function entries and exits in elements.
 
-use std::collections::HashMap;
-
 use tracewright_core::{Block, Element, Ended, Flow, MemorySpace, Role};
+use tracewright_flow::hash::HashMap;
 
 use super::stack::{Stack, StackedCall, To, Watch};
 use crate::clock::is_break;
@@ -85,8 +84,8 @@ impl Default for Tracker {
         let none = Thread::default();
         Self {
             threads: vec![none],
-            numbers: HashMap::from([(none, 0)]),
-            others: HashMap::new(),
+            numbers: HashMap::from_iter([(none, 0)]),
+            others: HashMap::default(),
             kept: 0,
             current: 0,
             calling: Calling::default(),

@@ -1,9 +1,9 @@
 //! Instructions and cycles by call path.
 
-use std::collections::HashMap;
 use std::ops::AddAssign;
 
 use super::stack::{How, Watch};
+use tracewright_flow::hash::HashMap;
 
 /// Instructions and cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -220,7 +220,7 @@ impl Tree {
             }
         }
         let mut recursive = vec![false; self.nodes.len()];
-        let mut active: HashMap<u32, u32> = HashMap::new();
+        let mut active: HashMap<u32, u32> = HashMap::default();
         while let Some((at, is_done)) = todo.pop() {
             let node = &self.nodes[at as usize];
             if node.parent.is_some() {
@@ -241,7 +241,7 @@ impl Tree {
     /// Returns the totals of all functions.
     pub fn functions(&self) -> HashMap<u32, Calls> {
         let (inclusive, recursive) = (self.inclusive(), self.recursive());
-        let mut all: HashMap<u32, Calls> = HashMap::new();
+        let mut all: HashMap<u32, Calls> = HashMap::default();
         for (at, node) in self.nodes.iter().enumerate().filter(|(_, node)| node.parent.is_some()) {
             let of = all.entry(node.function).or_default();
             of.calls += node.calls;
@@ -256,7 +256,7 @@ impl Tree {
     /// Returns the totals of all calls, keyed by caller and callee.
     pub fn edges(&self) -> HashMap<(u32, u32), Edge> {
         let (inclusive, recursive) = (self.inclusive(), self.recursive());
-        let mut all: HashMap<(u32, u32), Edge> = HashMap::new();
+        let mut all: HashMap<(u32, u32), Edge> = HashMap::default();
         for (at, node) in self.nodes.iter().enumerate() {
             let Some(parent) = node.parent.map(|parent| &self.nodes[parent as usize]) else { continue };
             if parent.parent.is_none() {

@@ -1,11 +1,11 @@
 //! Walks all code of all functions and notes what ran of it.
 
-use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
 use tracewright_core::Flow;
 use tracewright_flow::InBlock;
+use tracewright_flow::hash::HashMap;
 use tracewright_image::{CodeRange, Frame};
 
 use super::calls::{Calls, Loops};
@@ -80,12 +80,12 @@ impl<'w> Build<'w> {
         Self {
             wanted,
             coverage: Coverage::default(),
-            files: HashMap::new(),
-            functions: HashMap::new(),
+            files: HashMap::default(),
+            functions: HashMap::default(),
             lines: Vec::new(),
-            asked: HashMap::new(),
+            asked: HashMap::default(),
             loops,
-            copies: HashMap::new(),
+            copies: HashMap::default(),
         }
     }
 
@@ -158,14 +158,14 @@ impl<'w> Build<'w> {
         let lines = &mut self.lines;
         *self.functions.entry((file, name.to_owned())).or_insert_with(|| {
             functions.push(Function { name: name.to_owned(), file, ..Function::default() });
-            lines.push(HashMap::new());
+            lines.push(HashMap::default());
             functions.len() as u32 - 1
         })
     }
 
     fn part(&mut self, mut walk: Walk<'_>, range: &Range<u64>, code: &[CodeRange]) {
         // Number of runs of each line in each of its copies.
-        let mut copies: HashMap<(Line, u64), u64> = HashMap::new();
+        let mut copies: HashMap<(Line, u64), u64> = HashMap::default();
         instructions(walk.program, walk.binary, range, code, |_, instruction| {
             self.instruction(&mut walk, &mut copies, instruction);
         });
@@ -302,7 +302,7 @@ impl<'w> Build<'w> {
             None => false,
         });
         functions.sort_by_key(|(_, function)| (function.file, function.line, function.start));
-        let mut numbers = HashMap::new();
+        let mut numbers = HashMap::default();
         (0..).zip(&functions).for_each(|(new, (old, _))| {
             numbers.insert(*old, new);
         });

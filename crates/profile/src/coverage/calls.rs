@@ -6,12 +6,11 @@
 //! then entered once per call. So the number of calls is the maximum over the copy's instructions outside its own loops
 //! (their runs) and its outermost own loops (their entries).
 
-use std::collections::{HashMap, HashSet};
-
 use crate::counts::{Place, Profile};
 use crate::functions::Functions;
 use crate::loops::{Graph, counted};
 use crate::program::Program;
+use tracewright_flow::hash::{HashMap, HashSet};
 
 /// Data from which the number of calls of an inlined copy is computed.
 #[derive(Debug, Default)]

@@ -1,9 +1,8 @@
 //! Execution counts of one binary by address.
 
-use std::collections::HashMap;
-
 use tracewright_core::{Ended, Role};
 use tracewright_flow::Instructions;
+use tracewright_flow::hash::HashMap;
 
 use crate::counts::{Code, Place, Profile, Runs};
 use crate::program::Program;
@@ -27,7 +26,8 @@ impl Ran {
         let has = |binary: u32| programs.iter().find(move |program| program.file(binary).is_some());
         let program: Vec<_> = (0..profile.binaries.len() as u32).map(has).collect();
         let mut all: Vec<_> = profile.binaries.iter().map(|_| Self::default()).collect();
-        let mut calls: Vec<HashMap<u64, bool>> = profile.binaries.iter().map(|_| HashMap::new()).collect();
+        let mut calls: Vec<HashMap<u64, bool>> =
+            profile.binaries.iter().map(|_| HashMap::default()).collect();
         let mut nowhere = 0;
         for (code, runs) in &profile.blocks {
             let number = code.start.binary;

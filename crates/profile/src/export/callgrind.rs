@@ -9,11 +9,12 @@
 //! ([`Program::show_inlined`](crate::Program::show_inlined)), their lines are lines of the function around them, after
 //! `fi=` if they are in another file.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use tracewright_core::Role;
 use tracewright_core::text::Printable;
+use tracewright_flow::hash::HashMap;
 
 use crate::calls::{CallSums, CallTree, Edge};
 use crate::costs::Portions;
@@ -107,8 +108,8 @@ fn start_of<'p>(functions: &'p Functions, number: u32, program: &'p Program) -> 
 /// Returns instructions by function and line. A block counts for the function that it begins in, and for those inlined
 /// there.
 fn lines(functions: &mut Functions, profile: &Profile, program: &Program) -> HashMap<u32, Lines> {
-    let mut all: HashMap<u32, Lines> = HashMap::new();
-    let mut files: HashMap<u32, String> = HashMap::new();
+    let mut all: HashMap<u32, Lines> = HashMap::default();
+    let mut files: HashMap<u32, String> = HashMap::default();
     for (code, runs) in &profile.blocks {
         let function = functions.at(program, code.start);
         let divided = functions.divide_code(program, code);
@@ -144,7 +145,7 @@ fn sites(
 ) -> HashMap<(u32, u32), BTreeMap<u32, u64>> {
     let roles: HashMap<Place, Role> =
         profile.blocks.keys().map(|code| (code.last(), code.class.role)).collect();
-    let mut all: HashMap<(u32, u32), BTreeMap<u32, u64>> = HashMap::new();
+    let mut all: HashMap<(u32, u32), BTreeMap<u32, u64>> = HashMap::default();
     for (&(from, to), count) in &profile.branches {
         let role = roles.get(&from);
         let is_call = matches!(role, Some(Role::Call | Role::Swap));

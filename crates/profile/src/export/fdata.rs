@@ -1,10 +1,11 @@
 //! BOLT's own profile (`llvm-bolt -data`): how often each branch was taken or not, by function and offset.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 
 use tracewright_core::Role;
 use tracewright_core::text::Printable;
 use tracewright_flow::InBlock;
+use tracewright_flow::hash::{HashMap, HashSet};
 
 use super::ranges::{Ranges, Targets, functions};
 use crate::counts::{Code, Place, Profile};
@@ -13,7 +14,7 @@ use crate::program::Program;
 /// Writes one binary.
 pub fn write(profile: &Profile, program: &Program, number: u32) -> String {
     let Ranges { branches: mut edges, .. } = Ranges::of(profile, program, number, Targets::Known);
-    let mut returns = HashSet::new();
+    let mut returns = HashSet::default();
     for code in profile.blocks.keys().filter(|code| code.start.binary == number) {
         if code.class.role == Role::Return {
             returns.insert(code.last().address);
@@ -29,7 +30,7 @@ pub fn write(profile: &Profile, program: &Program, number: u32) -> String {
     for ((from, to), count) in fallen(profile, program, number, &edges) {
         *edges.entry((from, to)).or_default() += count;
     }
-    let mut names = Names { program, number, known: HashMap::new() };
+    let mut names = Names { program, number, known: HashMap::default() };
     let mut lines: Vec<_> = edges
         .into_iter()
         .filter_map(|((from, to), count)| {
@@ -53,7 +54,7 @@ fn fallen(
     for function in functions(profile, program).iter().filter(|function| function.start.binary == number) {
         goals.extend(program.instructions(function).filter_map(|instruction| instruction.target));
     }
-    let mut fallen = HashMap::new();
+    let mut fallen = HashMap::default();
     for (code, runs) in profile.blocks.iter().filter(|(code, _)| code.start.binary == number) {
         let mut last = None;
         for instruction in program.instructions(code) {

@@ -1,7 +1,7 @@
 //! LLVM's context-sensitive sample profile (CSSPGO) as text: `[main:3 @ sort:7 @ compare]:total:head`, a function for each context.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::llvm::{place as at_line, printable, targets};
@@ -10,6 +10,7 @@ use super::samples::{Body, Discriminators, Location, Path, path};
 use crate::contexts::Contexts;
 use crate::counts::Place;
 use crate::program::Program;
+use tracewright_flow::hash::{HashMap, HashSet};
 
 /// A function, preceded by the functions and locations that lead to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,8 +55,8 @@ pub fn write(contexts: &Contexts, program: &Program) -> String {
 
 fn collect(contexts: &Contexts, program: &Program) -> BTreeMap<Context, Counts> {
     let mut all: BTreeMap<Context, Counts> = BTreeMap::new();
-    let mut callers = Callers { contexts, program, known: HashMap::new() };
-    let mut instructions: HashMap<(u32, Place), u64> = HashMap::new();
+    let mut callers = Callers { contexts, program, known: HashMap::default() };
+    let mut instructions: HashMap<(u32, Place), u64> = HashMap::default();
     for (&(context, code), &count) in &contexts.blocks {
         for instruction in program.instructions(&code) {
             let place = Place { address: instruction.address, ..code.start };

@@ -1,9 +1,8 @@
 //! pprof's profile.proto for `go tool pprof`: one sample for each stack, with instructions and cycles.
 
-use std::collections::HashMap;
-
 use tracewright_core::Crc32;
 use tracewright_core::text::Printable;
+use tracewright_flow::hash::HashMap;
 
 use super::protobuf::Writer;
 use crate::calls::{CallTree, Tree};
@@ -52,7 +51,7 @@ pub fn write(calls: &CallTree, profile: &Profile, program: &Program) -> Vec<u8> 
         }
         out.message(field::SAMPLE, &of);
     }
-    let mut mappings: HashMap<u32, u64> = HashMap::new();
+    let mut mappings: HashMap<u32, u64> = HashMap::default();
     for (number, binary) in (0..).zip(&profile.binaries) {
         let Some(file) = program.file_number(number) else { continue };
         mappings.insert(file, u64::from(number) + 1);

@@ -2,11 +2,12 @@
 //! are linked (`ld.lld --symbol-ordering-file`).
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::ops::Range;
 
 use tracewright_core::Role;
+use tracewright_flow::hash::HashSet;
 use tracewright_image::{BlockMapError, MappedFunction};
 
 use super::ranges::{Ranges, Targets};
@@ -123,7 +124,7 @@ fn graphs(profile: &Profile, program: &Program, number: u32, functions: &[Mapped
         }
     };
     let mut counts = vec![0_u64; all.len()];
-    let mut jumps = HashSet::new();
+    let mut jumps = HashSet::default();
     for (code, runs) in profile.blocks.iter().filter(|(code, _)| code.start.binary == number) {
         let (start, end) = (code.start.address, code.end().address);
         let Some(mut at) = find(start) else { continue };

@@ -1,8 +1,9 @@
 //! Executed address ranges and taken branches of one binary, which several formats contain.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 
 use tracewright_core::{Class, Flow};
+use tracewright_flow::hash::{HashMap, HashSet};
 use tracewright_image::{CodeSegment, FileRef};
 
 use crate::counts::{Code, Place, Profile};
@@ -32,7 +33,7 @@ impl Ranges {
     pub fn of(profile: &Profile, program: &Program, number: u32, targets: Targets) -> Self {
         let mut all = Self::default();
         // By branch address: the taken count less the known targets, and a block that ends with the branch.
-        let mut taken: HashMap<u64, (u64, Code)> = HashMap::new();
+        let mut taken: HashMap<u64, (u64, Code)> = HashMap::default();
         for (code, runs) in profile.blocks.iter().filter(|(code, _)| code.start.binary == number) {
             let last = code.last().address;
             *all.ranges.entry((code.start.address, last)).or_default() += runs.all();

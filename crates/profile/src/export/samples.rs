@@ -1,10 +1,11 @@
 //! Counts by function and source line with nested inlined functions, as compilers read them in several formats.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use super::ranges;
 use crate::counts::{Place, Profile};
 use crate::program::Program;
+use tracewright_flow::hash::HashMap;
 
 /// Counts of all functions that ran and have debug information.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -93,7 +94,7 @@ impl Samples {
     pub fn new(profile: &Profile, program: &Program, discriminators: Discriminators) -> Self {
         let mut all = Self::default();
         // Number of runs and length of each instruction.
-        let mut counts: HashMap<Place, (u64, u8)> = HashMap::new();
+        let mut counts: HashMap<Place, (u64, u8)> = HashMap::default();
         for (code, runs) in profile.blocks.iter().filter(|(_, runs)| runs.all() > 0) {
             for instruction in program.instructions(code) {
                 let place = Place { address: instruction.address, ..code.start };

@@ -1,6 +1,6 @@
 //! Loops and their nesting in any graph, by Havlak's extension of Tarjan's algorithm.
 
-use std::collections::HashSet;
+use tracewright_flow::hash::HashSet;
 
 /// A loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub fn forest(successors: &[Vec<u32>], entries: &[u32]) -> (Vec<Loop>, Vec<Optio
     let mut sets: Vec<u32> = (0..len as u32).collect();
     for at in (0..len as u32).rev() {
         let mut body: Vec<u32> = Vec::new();
-        let mut seen: HashSet<u32> = HashSet::new();
+        let mut seen: HashSet<u32> = HashSet::default();
         for &from in &back[at as usize] {
             is_loop[at as usize] = true;
             let from = find(&mut sets, from);
@@ -44,7 +44,7 @@ pub fn forest(successors: &[Vec<u32>], entries: &[u32]) -> (Vec<Loop>, Vec<Optio
                 body.push(from);
             }
         }
-        let mut entered: HashSet<u32> = HashSet::new();
+        let mut entered: HashSet<u32> = HashSet::default();
         let mut next = 0;
         while next < body.len() {
             let node = body[next];

@@ -1,8 +1,9 @@
 //! Control flow graph of the code that ran, function by function.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use tracewright_core::{Class, Role};
+use tracewright_flow::hash::HashMap;
 
 use super::forest::{Loop, forest};
 use crate::counts::{Place, Profile};
@@ -39,7 +40,7 @@ impl Graph {
     /// Builds the graph of a profile. `function` returns the function of a place.
     pub fn new(profile: &Profile, mut function: impl FnMut(Place) -> u32) -> Self {
         let mut longest: BTreeMap<Place, Leader> = BTreeMap::new();
-        let mut goes_on: HashMap<Place, bool> = HashMap::new();
+        let mut goes_on: HashMap<Place, bool> = HashMap::default();
         for (code, runs) in &profile.blocks {
             *goes_on.entry(code.last()).or_default() |= runs.not_taken + runs.through > 0;
             let leader = Leader {
@@ -59,7 +60,7 @@ impl Graph {
         leaders.iter_mut().for_each(|leader| leader.function = function(leader.place));
         let numbers: HashMap<_, _> =
             (0..).zip(&leaders).map(|(number, leader)| (leader.place, number)).collect();
-        let mut targets: HashMap<Place, Vec<Place>> = HashMap::new();
+        let mut targets: HashMap<Place, Vec<Place>> = HashMap::default();
         profile.branches.keys().for_each(|&(from, to)| targets.entry(from).or_default().push(to));
         targets.values_mut().for_each(|targets| targets.sort_unstable());
 

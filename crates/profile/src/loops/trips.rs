@@ -1,8 +1,7 @@
 //! Trip counts of loops, from elements or from a profile.
 
-use std::collections::HashMap;
-
 use tracewright_core::{Block, MemorySpace, Role};
+use tracewright_flow::hash::HashMap;
 
 use super::graph::Graph;
 use crate::by_address::ByAddress;
@@ -55,7 +54,7 @@ impl<'g> Trips<'g> {
             graph,
             counts,
             known: ByAddress::default(),
-            stacks: HashMap::new(),
+            stacks: HashMap::default(),
             thread: 0,
             stack: Stack::default(),
         }
@@ -198,7 +197,7 @@ pub fn counted(graph: &Graph, profile: &Profile) -> Vec<TripCounts> {
         }
     };
     // Jumps and the leaders that they end.
-    let mut jumps = HashMap::new();
+    let mut jumps = HashMap::default();
     let leaders = graph.leaders();
     for (code, runs) in &profile.blocks {
         let Some(mut at) = graph.leader(code.start) else { continue };

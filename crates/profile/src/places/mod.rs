@@ -2,12 +2,12 @@
 
 mod names;
 
-use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::counts::{Code, Place, Profile, Runs};
 use crate::functions::{Function, FunctionKey, Functions};
 use crate::program::Program;
+use tracewright_flow::hash::HashSet;
 
 pub use self::names::{PlaceError, PlaceNames, binaries, is_called};
 
@@ -89,7 +89,7 @@ impl PlaceFilter {
     /// functions inlined there.
     pub fn keep(&self, profile: &mut Profile, program: &Program) {
         let mut functions = Functions::default();
-        let mut wanted: HashSet<Place> = HashSet::new();
+        let mut wanted: HashSet<Place> = HashSet::default();
         let blocks = std::mem::take(&mut profile.blocks);
         for (code, runs) in blocks {
             if self.has(code.start) {
@@ -117,7 +117,7 @@ impl PlaceFilter {
     /// functions that are inlined there.
     pub fn functions_of(&self, profile: &Profile, program: &Program) -> HashSet<FunctionKey> {
         let mut functions = Functions::default();
-        let mut numbers = HashSet::new();
+        let mut numbers = HashSet::default();
         for code in profile.blocks.keys() {
             let is_there = self.has(code.start);
             if is_there {

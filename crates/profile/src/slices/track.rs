@@ -1,6 +1,6 @@
 //! Slices of each thread: which are emitted, and which are too short, too early or too late.
 
-use std::collections::HashMap;
+use tracewright_flow::hash::HashMap;
 
 /// Receives slices. The slices of a thread are nested, and their times never decrease.
 pub trait Slices {
@@ -91,7 +91,7 @@ impl Tracks {
             limits,
             current: 0,
             track: Track::default(),
-            others: HashMap::new(),
+            others: HashMap::default(),
             runs,
             is_shut: false,
             told: 0,

@@ -1,8 +1,7 @@
 //! Reads a profile from untrusted bytes. Each allocation is bounded by the size of the file.
 
-use std::collections::HashMap;
-
 use tracewright_core::{Crc32, Isa};
+use tracewright_flow::hash::HashMap;
 use tracewright_image::CodeSegment;
 
 use super::shape::Shape;

@@ -1,8 +1,9 @@
 //! Writes a profile file.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use tracewright_core::{Crc32, Isa};
+use tracewright_flow::hash::{HashMap, NumberHash};
 
 use super::shape::Shape;
 use super::varint::{put, put_signed};
@@ -156,7 +157,7 @@ fn code(owner: u64, blocks: &[Block], branches: &[Branch]) -> Vec<u8> {
     shapes.iter().for_each(|shape| bytes.extend(shape.0));
     put(&mut bytes, blocks.len() as u64);
     let mut end = 0;
-    let mut taken: HashMap<u64, u64> = HashMap::with_capacity(blocks.len());
+    let mut taken: HashMap<u64, u64> = HashMap::with_capacity_and_hasher(blocks.len(), NumberHash::default());
     for &((_, address, len, count, shape), runs) in blocks {
         // Most blocks follow the one before.
         put_signed(&mut bytes, address.wrapping_sub(end) as i64);

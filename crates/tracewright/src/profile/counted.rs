@@ -1,10 +1,9 @@
 //! Blocks counted while they are decoded, without making any.
 
-use std::collections::HashMap;
-
 use tracewright_core::{Block, Element, Ended, Flow, MemorySpace};
 use tracewright_engine::{At, Blocks, Consumer};
 use tracewright_flow as flow;
+use tracewright_flow::hash::HashMap;
 use tracewright_image::Image;
 use tracewright_isa::{ItState, decode};
 use tracewright_profile::{Binary, Code, Place, Profile};
@@ -44,7 +43,7 @@ pub fn in_binaries(flow::BlockCounts { blocks, indirect }: flow::BlockCounts, im
         profile.blocks.entry(code).or_default().add(block.ended, *count);
     }
     // The trace reports where pairs went, or leaves it out.
-    let mut told: HashMap<flow::Where, u64> = HashMap::new();
+    let mut told: HashMap<flow::Where, u64> = HashMap::default();
     indirect.iter().for_each(|((from, _), count)| *told.entry(*from).or_default() += count);
     for ((block, space), count) in blocks.iter().filter(|((block, _), _)| block.ended == Ended::Taken) {
         if let Some(to) = target(image, block, *space) {
@@ -97,7 +96,7 @@ pub(super) struct Locator<'i> {
 
 impl<'i> Locator<'i> {
     pub fn new(image: &'i Image) -> Self {
-        Self { image, binaries: HashMap::new() }
+        Self { image, binaries: HashMap::default() }
     }
 
     /// Returns the place of an address. Adds its binary to the profile if it is new.

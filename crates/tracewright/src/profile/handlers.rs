@@ -1,9 +1,8 @@
 //! Where exceptions lead to.
 
-use std::collections::HashSet;
-
 use tracewright_core::{Element, MemorySpace};
 use tracewright_engine::{At, Consumer};
+use tracewright_flow::hash::HashSet;
 
 /// Finds handlers of exceptions: where execution goes on after an exception.
 #[derive(Clone, Copy, Debug)]

@@ -1,9 +1,8 @@
 //! Elements counted one by one: the naive twin of [`BlockCounter`](super::BlockCounter).
 
-use std::collections::HashMap;
-
 use tracewright_core::{Block, Element, Ended, MemorySpace};
 use tracewright_engine::{At, Consumer};
+use tracewright_flow::hash::HashMap;
 use tracewright_profile::{Code, Profile};
 
 use super::counted::Locator;

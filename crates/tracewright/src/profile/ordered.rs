@@ -1,11 +1,11 @@
 //! Elements of each source in order: calls, and trips of loops.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use tracewright_core::{Block, Element};
 use tracewright_engine::{self as engine, At, Consumer};
 use tracewright_flow::cut;
+use tracewright_flow::hash::HashMap;
 use tracewright_profile::{
     CallSums, CallTree, EventRow, Events, Functions, Graph, Losses, Meter, Paths, Place, PlaceFilter,
     Program, Timed, TimedGate, Told, Tracker, Tree, TripCounts, Trips, Window,
@@ -252,7 +252,7 @@ impl<'a> Consumer for Follower<'a> {
             losses: tracker.losses(),
             trips: trips.finish(),
             paths,
-            events: HashMap::new(),
+            events: HashMap::default(),
             ends: gate.end().map(|end| ClockEnd { id: at.source.id, end }).into_iter().collect(),
         };
         for (of, row) in events.rows() {

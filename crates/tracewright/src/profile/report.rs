@@ -1,9 +1,9 @@
 //! A profile as rows: functions, loops and branches, the most significant first.
 
 use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
 
 use tracewright_core::Role;
+use tracewright_flow::hash::{HashMap, HashSet};
 use tracewright_profile::{
     Branch, CallTree, Calls, Edge, EventRow, Function, Functions, Graph, HotPath, InlinedCopy, Loop, Losses,
     Paths, Place, PlaceFilter, Profile, Program, TripCounts, branches, counted,
@@ -172,7 +172,7 @@ impl<'a> Report<'a> {
 
     /// Returns events by number and function, the most first.
     pub fn events_of_functions(&self) -> Vec<(u8, String, EventRow)> {
-        let mut sums: HashMap<(u8, String), EventRow> = HashMap::new();
+        let mut sums: HashMap<(u8, String), EventRow> = HashMap::default();
         for (event, at, row) in &self.events {
             let name = |at: Place| match self.program.function_name(at) {
                 Some(name) => name.into_owned(),
@@ -220,7 +220,7 @@ pub(crate) fn counted_functions(
     numbers: &mut Functions,
     copies: &[InlinedCopy],
 ) -> HashMap<u32, Calls> {
-    let mut functions: HashMap<u32, Calls> = HashMap::new();
+    let mut functions: HashMap<u32, Calls> = HashMap::default();
     for (code, runs) in &profile.blocks {
         let function = numbers.of(profile, program, code.start);
         let divided = numbers.divide_code(program, code);

@@ -1,8 +1,7 @@
 //! Counting by node, on one core and on several, is counting blocks one by one.
 
-use std::collections::HashMap;
-
 use tracewright_core::Flow;
+use tracewright_flow::hash::HashMap;
 use tracewright_profile::{Place, Profile};
 use tracewright_testkit::{captures, skip};
 
@@ -20,11 +19,11 @@ fn compare(counted: &Profile, expected: &Profile, what: &str) {
             "{what}: {branch:x?} {found}, expected {count}"
         );
     }
-    let mut taken: HashMap<Place, u64> = HashMap::new();
+    let mut taken: HashMap<Place, u64> = HashMap::default();
     for (code, runs) in &counted.blocks {
         *taken.entry(code.last()).or_default() += runs.taken;
     }
-    let mut known: HashMap<Place, u64> = HashMap::new();
+    let mut known: HashMap<Place, u64> = HashMap::default();
     counted.branches.iter().for_each(|((from, _), count)| *known.entry(*from).or_default() += count);
     for (from, known) in known.into_iter().filter(|(from, _)| flow[from].flow == Flow::Direct) {
         assert_eq!(known, taken[&from], "{what}: {from:x?}");

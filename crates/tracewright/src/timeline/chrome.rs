@@ -1,11 +1,11 @@
 //! Chrome's trace events in JSON, which Perfetto reads too, written as they come.
 
-use std::collections::HashMap;
 use std::io::{self, Write};
 
 use serde_json::json;
 
 use super::slices::{Event, Unit, Viewer};
+use tracewright_flow::hash::HashMap;
 
 /// Writes a timeline in Chrome's JSON format.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub struct Chrome<W> {
 impl<W: Write> Chrome<W> {
     /// Writes to `output`. `hertz` is the rate of times, at least 1.
     pub fn new(output: W, hertz: u64) -> Self {
-        Self { output, hertz, names: HashMap::new(), is_first: true }
+        Self { output, hertz, names: HashMap::default(), is_first: true }
     }
 
     /// Writes the separator before an event.

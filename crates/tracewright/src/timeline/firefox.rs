@@ -1,11 +1,12 @@
 //! The Firefox Profiler's processed profile: tables of columns. Each change of the stack is a sample, weighted by how long it stays.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
 use super::slices::{Event, Unit, Viewer};
+use tracewright_flow::hash::HashMap;
 
 /// Version of the format. The profiler upgrades older versions.
 const VERSION: u32 = 47;

@@ -3,9 +3,9 @@
 //! Each thread is a sequence of packets. A sequence defines each name once and then refers to it by number; its events belong to its own
 //! track by default. Perfetto's clock is in nanoseconds.
 
-use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
+use tracewright_flow::hash::{HashMap, HashSet};
 use tracewright_profile::export::protobuf::Writer;
 
 use super::slices::{Event, Unit, Viewer};
@@ -90,7 +90,7 @@ struct Sequence {
 impl<W: Write> Perfetto<W> {
     /// Writes to `output`. `hertz` is the rate of times, at least 1.
     pub fn new(output: W, hertz: u64) -> Self {
-        Self { output, hertz, sequences: HashMap::new(), packet: Writer::default() }
+        Self { output, hertz, sequences: HashMap::default(), packet: Writer::default() }
     }
 
     /// Writes a packet, preceded by its length.
@@ -145,7 +145,7 @@ impl<W: Write> Viewer for Perfetto<W> {
         let mut is_new = false;
         let sequence = self.sequences.entry((source, thread)).or_insert_with(|| {
             is_new = true;
-            Sequence { number: next, told: HashSet::new() }
+            Sequence { number: next, told: HashSet::default() }
         });
         let number = sequence.number;
         let mut packet = Writer::default();

@@ -1,6 +1,5 @@
 //! Calls along the run as slices, written in a viewer's format.
 
-use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::io;
 use std::ops::Range;
@@ -8,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tracewright_core::Element;
 use tracewright_engine::{At, Consumer, Source};
+use tracewright_flow::hash::{HashMap, HashSet};
 use tracewright_input::perf::TimeConversion;
 use tracewright_profile::slices::{Limits, Shown, Slicer, Slices};
 use tracewright_profile::{FunctionKey, Functions, Program};
