@@ -539,12 +539,10 @@ impl Seen {
     }
 
     /// Counts what is wrong with a packet of a source.
-    #[inline(always)]
-    fn faults(&mut self, role: Role, is_wanted: bool, reports_loss: bool) {
-        if is_wanted {
-            self.malformed += u64::from(role == Role::Malformed);
-            self.losses += u64::from(reports_loss);
-        }
+    #[cold]
+    fn fault(&mut self, role: Role, reports_loss: bool) {
+        self.malformed += u64::from(role == Role::Malformed);
+        self.losses += u64::from(reports_loss);
     }
 
     #[cold]
@@ -610,7 +608,10 @@ impl<T: Syntax> PacketSink<T> for Counting<'_, '_, T> {
             Whose::Nobody => (&mut self.known.no_source, true),
             Whose::Stranger(id) => return self.seen.stranger(id, bytes.len()),
         };
-        self.seen.faults(role, is_wanted, T::reports_loss(packet));
+        let reports_loss = T::reports_loss(packet);
+        if is_wanted & (reports_loss | (role == Role::Malformed)) {
+            self.seen.fault(role, reports_loss);
+        }
         counts.add::<T>(offset, bytes, packet);
     }
 }
@@ -675,7 +676,7 @@ impl<T: Syntax> PacketSink<T> for Visiting<'_, '_, T> {
         if !is_inside {
             return;
         }
-        self.seen.faults(kind.role, true, T::reports_loss(packet));
+        self.seen.fault(kind.role, T::reports_loss(packet));
         let (padding, is_filler) = (T::padding(bytes), T::is_filler(packet));
         let packet = &PacketOf::<T> { params: of.params, told: &of.told, packet };
         self.visitor.packet(&Found { source, place, bytes, padding, kind, is_filler, packet });

@@ -93,28 +93,35 @@ impl<'a> Follower<'a> {
         if is_there { cut(at.image, at.space, block, inside) } else { None }
     }
 
-    /// Divides a block among the function that runs now and those inlined there.
+    /// Divides a block among the function that runs now and those inlined there, and counts its instructions in `inside`.
+    /// `pieces` gets the parts, if somebody wants to know them.
     #[inline]
     fn divide(
         &self,
         at: &At<'_>,
         block: &Block,
-        is_there: bool,
+        (is_there, inside): (bool, &Range<u32>),
         (functions, tree): (&mut Functions, &mut Tree),
-        pieces: &mut Vec<(Range<u32>, u32)>,
+        mut pieces: Option<&mut Vec<(Range<u32>, u32)>>,
     ) {
-        pieces.clear();
+        let mut count = |tree: &mut Tree, range: Range<u32>, node| {
+            let instructions = overlap(&range, inside).len() as u64;
+            tree.add(node, CallSums { instructions, cycles: 0 });
+            if let Some(pieces) = &mut pieces {
+                pieces.push((range, node));
+            }
+        };
         let divided = functions.divide(self.program, at.image, at.space, block);
         let mut last = tree.current();
         if divided == 0 {
-            pieces.push((0..block.count, if is_there { last } else { NOBODY }));
+            count(tree, 0..block.count, if is_there { last } else { NOBODY });
             return tree.call_from(last);
         }
         for (range, chain) in functions.parts(divided, block.count) {
             last = tree.inlined(chain);
             let counts =
                 is_there || !chain.is_empty() && self.has_inlined(at, block, &range, chain, functions);
-            pieces.push((range, if counts { last } else { NOBODY }));
+            count(tree, range, if counts { last } else { NOBODY });
         }
         tree.call_from(last);
     }
@@ -194,11 +201,9 @@ impl<'a> Consumer for Follower<'a> {
         tracker.take(element, at.space, find, watch);
         let (tree, trips) = watch;
         if let Element::Block(block) = element {
-            self.divide(at, block, part.is_some(), (functions, tree), pieces);
-            for (range, node) in pieces.iter() {
-                let instructions = overlap(range, &inside).len() as u64;
-                tree.add(*node, CallSums { instructions, cycles: 0 });
-            }
+            pieces.clear();
+            let wanted = meter.is_some().then_some(&mut *pieces);
+            self.divide(at, block, (part.is_some(), &inside), (functions, tree), wanted);
         }
         if let Some(block) = &part {
             trips.block(block, at.space, |address, space| self.program.place(at.image, address, space));
