@@ -100,7 +100,9 @@ impl Stack {
         self.cut(0, watch);
     }
 
-    fn current(&self) -> Option<u32> {
+    /// Returns the function that runs.
+    #[inline]
+    pub fn current(&self) -> Option<u32> {
         self.frames.last().map(|frame| frame.function)
     }
 

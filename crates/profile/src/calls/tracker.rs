@@ -146,7 +146,16 @@ impl Tracker {
         };
     }
 
+    #[inline]
     fn arrive(&mut self, to: To, watch: &mut impl Watch) {
+        // Nearly always the function that runs goes on.
+        let stays = matches!(self.calling.after, After::Next | After::Jump { .. });
+        if !stays || self.calling.stack.current() != Some(to.within.function) {
+            self.arrive_elsewhere(to, watch);
+        }
+    }
+
+    fn arrive_elsewhere(&mut self, to: To, watch: &mut impl Watch) {
         let Calling { stack, after } = &mut self.calling;
         let is_known = match std::mem::replace(after, After::Next) {
             After::Lost => {
