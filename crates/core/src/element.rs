@@ -1,4 +1,4 @@
-use crate::{Block, Context, DataAccess, Isa, MemorySpace};
+use crate::{Block, Context, DataAccess, Delay, Isa, MemorySpace, Message};
 
 /// An element of a decoded trace, in the order of execution. All protocols share this enum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,8 +45,20 @@ pub enum Element {
     TimestampMarker,
     /// Cycles since the last cycle count, or `None` if the trace unit does not know.
     Cycles(Option<u32>),
+    /// Time since the last local timestamp of the same source, in cycles of its clock. It belongs to the messages before
+    /// it.
+    LocalTime {
+        /// Number of cycles.
+        cycles: u32,
+        /// How much later the timestamp or the messages are than what they report.
+        delay: Delay,
+    },
     /// Trace events, one bit each.
     Event(u8),
+    /// The trigger condition of the trace unit was met.
+    Trigger,
+    /// A message of software or of debug hardware.
+    Message(Message),
     /// A value that the program wrote into the trace.
     Instrumentation {
         /// Exception level of the instruction that wrote the value.
@@ -99,6 +111,8 @@ pub enum TraceOn {
     Normal,
     /// The trace unit overflowed before.
     Overflow,
+    /// The core was halted by a debugger before.
+    Debug,
 }
 
 /// An exception.

@@ -102,6 +102,8 @@ pub trait AnyPacket {
     fn words(&self, line: &mut Line);
     /// Writes its fields as members of a JSON object, with a comma before each.
     fn fields(&self, line: &mut Line);
+    /// Writes what OpenCSD's packet lister writes after its bytes ([`Syntax::opencsd`]).
+    fn opencsd(&self, line: &mut Line);
     /// Returns it as the protocol's own type ([`Syntax::Packet`]).
     fn of_protocol(&self) -> &dyn Any;
 }
@@ -120,6 +122,10 @@ impl<T: Syntax> AnyPacket for PacketOf<'_, T> {
 
     fn fields(&self, line: &mut Line) {
         T::fields(self.params, self.told, self.packet, line);
+    }
+
+    fn opencsd(&self, line: &mut Line) {
+        T::opencsd(self.params, self.told, self.packet, line);
     }
 
     fn of_protocol(&self) -> &dyn Any {

@@ -16,7 +16,8 @@ pub struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    pub(crate) fn new(capture: &'a input::Capture, index: usize) -> Self {
+    /// Returns the source with this index in a capture.
+    pub fn new(capture: &'a input::Capture, index: usize) -> Self {
         let of = &capture.sources[index];
         Self { index, id: of.number().unwrap_or(0), of }
     }
@@ -34,6 +35,11 @@ impl<'a> Source<'a> {
     /// Returns the name of an exception on the core that it traces.
     pub fn exception_name(&self, exception: &Exception) -> String {
         self.plug().map_or_else(String::new, |plug| plug.exception_name(self.of, exception))
+    }
+
+    /// Returns the name by which OpenCSD's packet lister knows its protocol, if it does.
+    pub fn opencsd_protocol(&self) -> Option<&'static str> {
+        self.plug()?.opencsd_protocol(self.of)
     }
 
     /// Returns its parameters, if it is an ETMv4 or ETE.

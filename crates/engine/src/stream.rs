@@ -35,6 +35,8 @@ pub trait Plug: Debug + Sync {
     fn synchronisation(&self) -> &'static str;
     /// See [`Protocol::NEEDS_START`].
     fn needs_start(&self) -> bool;
+    /// See [`Syntax::opencsd_protocol`](crate::Syntax::opencsd_protocol).
+    fn opencsd_protocol(&self, source: &input::Source) -> Option<&'static str>;
     /// Returns the name of an exception on the core that a source traces.
     fn exception_name(&self, source: &input::Source, exception: &Exception) -> String;
     /// Creates a reader of packets for one source, or for all sources that share a stream.
@@ -87,6 +89,10 @@ impl<T: Protocol> Plug for T {
 
     fn needs_start(&self) -> bool {
         T::NEEDS_START
+    }
+
+    fn opencsd_protocol(&self, source: &input::Source) -> Option<&'static str> {
+        T::opencsd_protocol(T::params(&source.protocol)?)
     }
 
     fn exception_name(&self, source: &input::Source, exception: &Exception) -> String {

@@ -73,6 +73,13 @@ pub trait Syntax: Debug + Sized + Sync + 'static {
     /// Writes a packet's fields as members of a JSON object, with a comma before each.
     fn fields(params: &Self::Params, told: &Self::Told, packet: &Self::Packet, line: &mut Line);
 
+    /// Returns the name by which OpenCSD's packet lister knows the protocol of a source, if it does.
+    fn opencsd_protocol(_params: &Self::Params) -> Option<&'static str> {
+        None
+    }
+    /// Writes what OpenCSD's packet lister writes after the bytes of a packet. `told` includes the packet.
+    fn opencsd(_params: &Self::Params, _told: &Self::Told, _packet: &Self::Packet, _line: &mut Line) {}
+
     /// Returns the name of an exception on the traced core.
     fn exception(_params: &Self::Params, exception: &Exception) -> String {
         exception.number.to_string()

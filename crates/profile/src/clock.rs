@@ -229,7 +229,10 @@ pub(crate) fn is_break(element: &Element) -> bool {
         | Element::Timestamp { .. }
         | Element::TimestampMarker
         | Element::Cycles(_)
+        | Element::LocalTime { .. }
         | Element::Event(_)
+        | Element::Trigger
+        | Element::Message(_)
         | Element::Instrumentation { .. }
         | Element::Transaction(_)
         | Element::Data { .. }

@@ -77,6 +77,7 @@ impl OpenCsdLines {
             Element::Context(context, isa) => self::context(line, context, *isa),
             Element::TraceOn(TraceOn::Normal) => line.write_str("TRACE_ON( [begin or filter])"),
             Element::TraceOn(TraceOn::Overflow) => line.write_str("TRACE_ON( [overflow])"),
+            Element::TraceOn(TraceOn::Debug) => line.write_str("TRACE_ON( [debug halt exit])"),
             Element::Exception(exception) => self::exception(line, exception),
             Element::ExceptionReturn => line.write_str("EXCEPTION_RET()"),
             Element::Timestamp { value, cycles } => {
@@ -89,6 +90,7 @@ impl OpenCsdLines {
             Element::TimestampMarker => line.write_str("SYNC_MARKER( [Timestamp marker(0x00000000)])"),
             Element::Cycles(cycles) => write!(line, "CYCLE_COUNT( [CC={}]; )", cycles.unwrap_or(0)),
             Element::Event(events) => write!(line, "EVENT( Numbered:{events}; )"),
+            Element::Trigger => line.write_str("EVENT( Trigger; )"),
             Element::Instrumentation { level, value } => {
                 write!(line, "INSTRUMENTATION(EL{level}; {value:#018x})")
             }
@@ -122,6 +124,7 @@ impl OpenCsdLines {
             Element::Gap { .. } | Element::End | Element::Target { .. } | Element::Mismatch(_) => Ok(()),
             // No ETM of those that OpenCSD decodes tells of them.
             Element::Data { .. } | Element::DataLost => Ok(()),
+            Element::LocalTime { .. } | Element::Message(_) => Ok(()),
         }
     }
 }

@@ -10,6 +10,7 @@ use tracewright_profile::inlined_at;
 use super::bodies::Bodies;
 use super::cycles;
 use super::listing::{Lines, When};
+use super::messages;
 use super::text::Detail;
 use tracewright_engine::Line;
 
@@ -200,6 +201,13 @@ pub fn fields(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Resu
             line.text(r#","kind":"event","events":"#).bit_numbers(*events);
             Ok(())
         }
+        Element::LocalTime { cycles, delay } => {
+            let (timestamp, packet) = (delay.timestamp, delay.packet);
+            write!(line, r#","kind":"local time","cycles":{cycles}"#)?;
+            write!(line, r#","timestamp_delayed":{timestamp},"message_delayed":{packet}"#)
+        }
+        Element::Trigger => line.write_str(r#","kind":"trigger""#),
+        Element::Message(message) => messages::json(line, at, message),
         Element::Instrumentation { level, value } => {
             write!(line, r#","kind":"instrumentation","el":{level},"value":"{value:#x}""#)
         }

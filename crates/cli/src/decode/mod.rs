@@ -7,6 +7,7 @@ mod check;
 mod cycles;
 mod json;
 pub mod listing;
+mod messages;
 mod rows;
 pub mod sources;
 mod summary;

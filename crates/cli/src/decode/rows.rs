@@ -13,6 +13,7 @@ use tracewright_etm::Params;
 use tracewright_engine::{At, Consumer, Source};
 
 use super::json;
+use super::messages;
 use tracewright::words;
 use tracewright_engine::Line;
 
@@ -191,6 +192,8 @@ impl Rows {
             Element::TimestampMarker => ("Mark", Some(cycle)),
             Element::Cycles(_) => ("Cyc", Some(cycle)),
             Element::UnknownPath { .. } => ("Q", Some(cycle)),
+            Element::Trigger => ("Trig", Some(cycle)),
+            Element::Message(_) => ("Msg", Some(cycle)),
             Element::Instrumentation { .. } => ("Ite", Some(cycle)),
             Element::Transaction(_) => ("Tx", Some(cycle)),
             Element::Gap { .. } => ("Gap", None),
@@ -219,6 +222,7 @@ fn value(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
         }
         Element::TraceOn(TraceOn::Normal) => line.write_str("trace on"),
         Element::TraceOn(TraceOn::Overflow) => line.write_str("trace on after overflow"),
+        Element::TraceOn(TraceOn::Debug) => line.write_str("trace on after debug"),
         Element::Exception(exception) => {
             line.text(&at.source.exception_name(exception));
             exception.return_address.map_or(Ok(()), |address| write!(line, ", returns to {address:#x}"))
@@ -236,6 +240,7 @@ fn value(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
                 None => line.write_str("on an unknown path"),
             }
         }
+        Element::Message(message) => messages::message(line, at, message),
         Element::Instrumentation { level, value } => write!(line, "{value:#x} from EL{level}"),
         Element::Transaction(transaction) => line.write_str(match transaction {
             Transaction::Before => "began before the trace",

@@ -10,6 +10,7 @@ use tracewright_engine::At;
 use super::bodies::Bodies;
 use super::cycles;
 use super::listing::{Lines, When};
+use super::messages;
 use crate::terminal::{width, wrap};
 use tracewright_engine::Line;
 
@@ -30,9 +31,11 @@ impl Detail {
         match element {
             // The gap tells it.
             Element::Lost(_) => false,
-            Element::Timestamp { .. } | Element::TimestampMarker | Element::Cycles(_) | Element::Event(_) => {
-                self == Self::Elements
-            }
+            Element::Timestamp { .. }
+            | Element::TimestampMarker
+            | Element::Cycles(_)
+            | Element::LocalTime { .. }
+            | Element::Event(_) => self == Self::Elements,
             _ => true,
         }
     }
@@ -288,6 +291,7 @@ fn other(line: &mut Line, at: &At<'_>, element: &Element, width: usize) -> std::
         }
         Element::TraceOn(tracewright_core::TraceOn::Normal) => line.write_str("trace on"),
         Element::TraceOn(tracewright_core::TraceOn::Overflow) => line.write_str("trace on after overflow"),
+        Element::TraceOn(tracewright_core::TraceOn::Debug) => line.write_str("trace on after debug"),
         Element::Exception(exception) if at.source.is_riscv() => trap(line, at, exception, width),
         Element::Exception(exception) => self::exception(line, at, exception, width),
         Element::ExceptionReturn => line.write_str("exception return"),
@@ -305,6 +309,9 @@ fn other(line: &mut Line, at: &At<'_>, element: &Element, width: usize) -> std::
             line.text("event");
             (0..8).filter(|bit| events >> bit & 1 == 1).try_for_each(|bit| write!(line, " {bit}"))
         }
+        Element::LocalTime { cycles, delay } => messages::local_time(line, *cycles, *delay),
+        Element::Trigger => line.write_str("trigger"),
+        Element::Message(message) => messages::message(line, at, message),
         Element::Instrumentation { level, value } => write!(line, "instrumentation EL{level} {value:#x}"),
         Element::Data { access, by: Some(by) } => write!(line, "{access}, by {by:#x}"),
         Element::Data { access, by: None } => write!(line, "{access}"),

@@ -2,10 +2,10 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use tracewright_core::text::Printable;
-use tracewright_engine::{Found, Place, Source};
+use tracewright_engine::{AnyPacket, Found, Place, Role, Source};
 use tracewright_etm::packet::{Packet, opencsd};
 use tracewright_frames::Lost;
-use tracewright_input::{Buffer, Capture, Protocol};
+use tracewright_input::{Buffer, Capture};
 
 use super::Printer;
 use tracewright_engine::Line;
@@ -37,15 +37,15 @@ struct Skipped {
 }
 
 impl OpenCsd {
+    /// Writes the line of a packet, or of skipped bytes if it is `None`.
     fn line(
         &mut self,
         out: &mut impl Write,
         source: &Source<'_>,
         index: u64,
         bytes: &[u8],
-        packet: &Packet,
+        packet: Option<&dyn AnyPacket>,
     ) -> io::Result<()> {
-        let Some(params) = source.etm() else { return Ok(()) };
         let line = &mut self.line;
         line.clear();
         let id = if self.framed { source.id } else { 0 };
@@ -56,7 +56,16 @@ impl OpenCsd {
             line.text("0x").hex_byte(*byte).text(" ");
         }
         line.text("];\t");
-        let _ = self.printers[source.index].write(line, packet, params);
+        let skipped = Packet::NotSync { len: bytes.len() as u64 };
+        match (source.etm(), packet) {
+            (Some(params), packet) => {
+                let packet =
+                    packet.and_then(|packet| packet.of_protocol().downcast_ref()).unwrap_or(&skipped);
+                let _ = self.printers[source.index].write(line, packet, params);
+            }
+            (None, Some(packet)) => packet.opencsd(line),
+            (None, None) => {}
+        }
         line.text("\n");
         out.write_all(line.bytes())
     }
@@ -66,7 +75,7 @@ impl OpenCsd {
         if bytes.is_empty() {
             return Ok(());
         }
-        self.line(out, source, index, &bytes, &Packet::NotSync { len: bytes.len() as u64 })
+        self.line(out, source, index, &bytes, None)
     }
 }
 
@@ -77,9 +86,9 @@ impl Printer for OpenCsd {
         writeln!(out, "Using {} as trace source", Printable(&buffer.name))?;
         self.framed = buffer.format.is_framed();
         for &source in &buffer.sources {
-            if let Protocol::Etm(params) = &capture.sources[source].protocol {
-                let name = if params.is_ete() { "ETE" } else { "ETMV4I" };
-                let id = if self.framed { params.id().get() } else { 0 };
+            let source = Source::new(capture, source);
+            if let Some(name) = source.opencsd_protocol() {
+                let id = if self.framed { source.id } else { 0 };
                 writeln!(out, "Trace Packet Lister : Protocol printer {name} on Trace ID 0x{id:x}")?;
             }
         }
@@ -87,14 +96,15 @@ impl Printer for OpenCsd {
     }
 
     fn packet(&mut self, out: &mut impl Write, found: &Found<'_>) -> io::Result<()> {
-        let packet = found.packet.of_protocol().downcast_ref();
-        let (Some(source), Some(packet)) = (found.source, packet) else { return Ok(()) };
+        let Some(source) = found.source.filter(|source| source.opencsd_protocol().is_some()) else {
+            return Ok(());
+        };
         self.flush_skipped(out, source)?;
-        match packet {
-            // Its bytes have been shown.
-            Packet::NotSync { .. } => Ok(()),
-            _ => self.line(out, source, found.place.opencsd_index, found.bytes, packet),
+        // Skipped bytes have been shown.
+        if found.kind.role == Role::Skipped {
+            return Ok(());
         }
+        self.line(out, source, found.place.opencsd_index, found.bytes, Some(found.packet))
     }
 
     /// OpenCSD ends a line of skipped bytes at eight, and before a zero, with which an A-Sync might start; but not within

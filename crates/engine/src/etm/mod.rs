@@ -118,6 +118,10 @@ impl Syntax for Etm {
         let _ = text::fields(line, packet, params.profile());
     }
 
+    fn opencsd_protocol(params: &Params) -> Option<&'static str> {
+        Some(if params.is_ete() { "ETE" } else { "ETMV4I" })
+    }
+
     fn exception(params: &Params, exception: &Exception) -> String {
         text::exception(params, exception)
     }

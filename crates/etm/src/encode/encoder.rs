@@ -301,8 +301,12 @@ impl Encoder {
             }
             Element::Lost(reason) => self.lose(reason, out),
             Element::End => self.settle(out),
-            // An ETM has no data trace.
-            Element::Data { .. } | Element::DataLost => Ok(()),
+            // An ETMv4 has no data trace here, no trigger packets, and no messages.
+            Element::Data { .. }
+            | Element::DataLost
+            | Element::Trigger
+            | Element::LocalTime { .. }
+            | Element::Message(_) => Ok(()),
             // Decoders infer these. A trace unit does not emit them.
             Element::Target { .. } | Element::NoCode { .. } | Element::Mismatch(_) | Element::Gap { .. } => {
                 Ok(())

@@ -1,0 +1,134 @@
+//! Messages of instrumentation sources, as text and as JSON.
+
+use std::fmt::Write as _;
+
+use tracewright::words;
+use tracewright_core::{Delay, Exception, ExceptionChange, Message, Watched, Write};
+use tracewright_engine::{At, Line};
+
+/// Writes a local timestamp as text.
+pub fn local_time(line: &mut Line, cycles: u32, delay: Delay) -> std::fmt::Result {
+    write!(line, "local time +{}", words::count(cycles.into(), "cycle"))?;
+    line.write_str(match (delay.timestamp, delay.packet) {
+        (false, false) => "",
+        (true, false) => ", timestamp delayed",
+        (false, true) => ", message delayed",
+        (true, true) => ", timestamp and message delayed",
+    })
+}
+
+/// Writes a message as text.
+pub fn message(line: &mut Line, at: &At<'_>, message: &Message) -> std::fmt::Result {
+    match message {
+        Message::Write(value) => write(line, value),
+        Message::Exception { number, change } => {
+            let change = match change {
+                ExceptionChange::Entered => "entered",
+                ExceptionChange::Left => "left",
+                ExceptionChange::Resumed => "resumed",
+            };
+            write!(line, "exception {} {change}", exception_name(at, *number))
+        }
+        Message::Sample(Some(address)) => write!(line, "sample {address:#x}"),
+        Message::Sample(None) => line.write_str("sample: asleep"),
+        Message::Counters(bits) => {
+            line.text("counters wrapped:");
+            counters(*bits).try_for_each(|name| write!(line, " {name}"))
+        }
+        Message::Watch { comparator, watched } => {
+            write!(line, "comparator {comparator}: ")?;
+            match watched {
+                Watched::By(address) => write!(line, "by {address:#x}"),
+                Watched::AddressLow(low) => write!(line, "address ...{low:04x}"),
+                Watched::Read { size, value } => {
+                    write!(line, "read {value:#0width$x}", width = 2 + 2 * usize::from(*size))
+                }
+                Watched::Wrote { size, value } => {
+                    write!(line, "wrote {value:#0width$x}", width = 2 + 2 * usize::from(*size))
+                }
+                Watched::Match => line.write_str("match"),
+            }
+        }
+    }
+}
+
+fn write(line: &mut Line, write: &Write) -> std::fmt::Result {
+    let Write { master, channel, bits, value, marked, trigger } = *write;
+    line.text(if trigger {
+        "trigger"
+    } else if bits == 0 {
+        "mark"
+    } else {
+        "write"
+    });
+    if master != 0 {
+        write!(line, " master {master}")?;
+    }
+    write!(line, " channel {channel}")?;
+    if bits > 0 {
+        write!(line, ": {value:#0width$x}", width = 2 + usize::from(bits) / 4)?;
+    }
+    line.write_str(if marked && bits > 0 { ", marked" } else { "" })
+}
+
+/// Writes a message as members of a JSON object.
+pub fn json(line: &mut Line, at: &At<'_>, message: &Message) -> std::fmt::Result {
+    match message {
+        Message::Write(Write { master, channel, bits, value, marked, trigger }) => {
+            write!(
+                line,
+                r#","kind":"message","master":{master},"channel":{channel},"bits":{bits},"value":"{value:#x}""#
+            )?;
+            write!(line, r#","marked":{marked},"trigger":{trigger}"#)
+        }
+        Message::Exception { number, change } => {
+            let change = match change {
+                ExceptionChange::Entered => "entered",
+                ExceptionChange::Left => "left",
+                ExceptionChange::Resumed => "resumed",
+            };
+            let name = exception_name(at, *number);
+            write!(
+                line,
+                r#","kind":"exception change","number":{number},"name":"{name}","change":"{change}""#
+            )
+        }
+        Message::Sample(address) => {
+            line.text(r#","kind":"sample""#);
+            match address {
+                Some(address) => write!(line, r#","address":"{address:#x}""#),
+                None => Ok(()),
+            }
+        }
+        Message::Counters(bits) => {
+            let names: Vec<_> = counters(*bits).map(|name| format!("\"{name}\"")).collect();
+            write!(line, r#","kind":"counters","counters":[{}]"#, names.join(","))
+        }
+        Message::Watch { comparator, watched } => {
+            write!(line, r#","kind":"watch","comparator":{comparator}"#)?;
+            match watched {
+                Watched::By(address) => write!(line, r#","by":"{address:#x}""#),
+                Watched::AddressLow(low) => write!(line, r#","address_low":"{low:#x}""#),
+                Watched::Read { size, value } => {
+                    write!(line, r#","access":"load","bytes":{size},"value":"{value:#x}""#)
+                }
+                Watched::Wrote { size, value } => {
+                    write!(line, r#","access":"store","bytes":{size},"value":"{value:#x}""#)
+                }
+                Watched::Match => Ok(()),
+            }
+        }
+    }
+}
+
+/// Returns the names of the event counters of a core, of those whose bit is set.
+fn counters(bits: u8) -> impl Iterator<Item = &'static str> {
+    let names = ["CPI", "EXC", "SLEEP", "LSU", "FOLD", "CYC"];
+    names.into_iter().enumerate().filter(move |(bit, _)| bits >> bit & 1 == 1).map(|(_, name)| name)
+}
+
+fn exception_name(at: &At<'_>, number: u16) -> String {
+    let exception =
+        Exception { number, interrupt: false, value: None, return_address: None, at_target: false };
+    at.source.exception_name(&exception)
+}

@@ -1,0 +1,1 @@
+//! ETMv3.0 to ETMv3.5 (Arm IHI 0014).
