@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use tracewright_core::{Block, Isa, MemorySpace};
@@ -112,7 +112,10 @@ pub struct Log {
 }
 
 /// The file of a log, unpacked if it is compressed.
-type LogFile = BufReader<Unpacked<UntilStopped<File>>>;
+type LogFile = BufReader<io::Chain<io::Cursor<Vec<u8>>, Unpacked<UntilStopped<File>>>>;
+
+/// Number of bytes at the start of a log that tell its kind.
+const HEAD: u64 = 1 << 12;
 
 enum Input {
     Own(Box<own::Reader<LogFile>>),
@@ -128,8 +131,13 @@ impl Log {
         let on = |error| Error::read(path, error);
         let path: &Path = &existing(path);
         let file = UntilStopped(File::open(path).map_err(on)?, StopFlag::clone(stop));
-        let mut input = BufReader::with_capacity(1 << 20, Unpacked::new(file).map_err(on)?);
-        let input = match log::detect(input.fill_buf().map_err(|error| Error::read(path, error))?) {
+        let mut file = Unpacked::new(file).map_err(on)?;
+        // One read may give a few bytes only.
+        let mut head = Vec::new();
+        file.by_ref().take(HEAD).read_to_end(&mut head).map_err(on)?;
+        let kind = log::detect(&head);
+        let input = BufReader::with_capacity(1 << 20, io::Cursor::new(head).chain(file));
+        let input = match kind {
             Some(Kind::Own) => {
                 let reader = own::Reader::new(input);
                 Input::Own(Box::new(
