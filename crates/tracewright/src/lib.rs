@@ -69,6 +69,7 @@ pub mod calls;
 #[cfg(feature = "capture")]
 pub mod check;
 mod clocks;
+pub mod csv;
 pub mod disassembly;
 mod error;
 mod excerpt;
@@ -85,7 +86,7 @@ mod outcome;
 pub mod profile;
 mod pull;
 pub mod registers;
-mod stalls;
+pub mod stalls;
 pub mod survey;
 mod thread_names;
 pub mod timeline;

@@ -19,6 +19,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use tracewright::csv::Objects;
 use tracewright::opencsd::OpenCsdLines;
 use tracewright::{Clocks, Diagnostic, ExcerptOptions, Listed, Trace};
 use tracewright_core::text::Printable;
@@ -34,7 +35,6 @@ use self::rows::{EventName, Rows};
 use self::text::{Detail, Text};
 use crate::args::{CaptureArgs, InlineArgs, ProgramArgs, SelectArgs, offset, refuse_past_end};
 use crate::clocks::{self, report_ends};
-use crate::csv::{self, Columns, Objects};
 use crate::etrace::is_etrace;
 use crate::filter::FilterArgs;
 use crate::images;
@@ -205,7 +205,7 @@ impl Opts {
     }
 
     /// The columns of the table, if lines are its rows.
-    fn columns(&self) -> Option<Columns> {
+    fn columns(&self) -> Option<&'static str> {
         self.table.is_csv().then_some(match self {
             Self { summary: true, .. } => SUMMARY,
             Self { no_image: true, .. } => ROWS,
@@ -219,7 +219,7 @@ impl Opts {
     fn first_line(&self, again: bool) -> String {
         match self.columns() {
             _ if again => String::new(),
-            Some(columns) => csv::names(columns),
+            Some(columns) => format!("{columns}\n"),
             None => crate::json::first_line("decode"),
         }
     }
@@ -230,59 +230,12 @@ impl Opts {
 }
 
 /// Columns of tables: fields of the JSON objects.
-const BLOCKS: Columns = &[
-    "buffer",
-    "offset",
-    "id",
-    "time",
-    "time_nanoseconds",
-    "kind",
-    "address",
-    "end",
-    "instructions",
-    "isa",
-    "ended",
-    "conditional",
-    "function",
-    "function_offset",
-    "more",
-];
-const INSTRUCTIONS: Columns = &[
-    "buffer",
-    "offset",
-    "id",
-    "time",
-    "time_nanoseconds",
-    "cycle",
-    "cycle_from",
-    "cycle_to",
-    "kind",
-    "address",
-    "isa",
-    "hex",
-    "text",
-    "function",
-    "function_offset",
-    "file",
-    "line",
-    "taken",
-    "more",
-];
-const CALLS: Columns =
-    &["buffer", "offset", "id", "depth", "kind", "function", "address", "how", "instructions", "more"];
-const ROWS: Columns =
-    &["buffer", "offset", "id", "cycle", "kind", "address", "branch", "event", "name", "more"];
-const SUMMARY: Columns = &[
-    "buffer",
-    "instructions",
-    "blocks",
-    "gaps",
-    "without_code",
-    "mismatches",
-    "unknown_paths",
-    "stopped",
-    "left_out",
-];
+const BLOCKS: &str = "buffer,offset,id,time,time_nanoseconds,kind,address,end,instructions,isa,ended,conditional,function,function_offset,more";
+const INSTRUCTIONS: &str = "buffer,offset,id,time,time_nanoseconds,cycle,cycle_from,cycle_to,kind,address,isa,hex,text,function,function_offset,file,line,taken,more";
+const CALLS: &str = "buffer,offset,id,depth,kind,function,address,how,instructions,more";
+const ROWS: &str = "buffer,offset,id,cycle,kind,address,branch,event,name,more";
+const SUMMARY: &str =
+    "buffer,instructions,blocks,gaps,without_code,mismatches,unknown_paths,stopped,left_out";
 
 /// Most instructions of a source that --last and --around show: they are kept in memory.
 const MOST_LISTED: i64 = 1 << 24;

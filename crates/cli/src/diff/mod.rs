@@ -1,12 +1,12 @@
 //! `tracewright diff`: what got hotter, what got colder.
 
-mod csv;
 mod json;
 mod text;
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use tracewright::csv;
 use tracewright_profile::diff::{Diff, Side};
 use tracewright_profile::{CallTree, Named, export};
 
@@ -148,7 +148,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let out = match (opts.format(), &trees) {
         _ if opts.json() => json::object(&diff, &names, funnels).into_bytes(),
         (_, Some(trees)) => drawn(opts, trees)?,
-        (DiffFormat::Csv, _) => csv::rows(&diff).into_bytes(),
+        (DiffFormat::Csv, _) => csv::diff::rows(&diff).into_bytes(),
         _ => text::all(&diff, &names, opts.top).into_bytes(),
     };
     output.write_whole(&out, out.is_empty())?;

@@ -5,7 +5,7 @@ use tracewright_frames::Lost;
 use tracewright_input::{Buffer, Capture};
 
 use super::Printer;
-use crate::csv::{Cell, Csv};
+use tracewright::csv::{Cell, Csv};
 use tracewright_engine::Line;
 
 /// Comma-separated values: a row for each packet.
@@ -17,7 +17,7 @@ pub struct Rows {
 
 impl Default for Rows {
     fn default() -> Self {
-        let csv = Csv::new(["buffer", "offset", "id", "kind", "hex", "text"]);
+        let csv = Csv::new("buffer,offset,id,kind,hex,text");
         Self { csv, buffer: String::new(), line: Line::default() }
     }
 }
