@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use tracewright::profile::ProgramSearch;
 use tracewright::{OpenOptions, Trace};
 use tracewright_engine::{Limits, Options, Tally};
 use tracewright_etrace::decode::Handler;
@@ -118,6 +119,12 @@ impl CaptureArgs {
             Some(servers.watch(progress::fetched))
         });
         servers.clone()
+    }
+
+    /// Returns where the programs of a profile are looked for.
+    pub fn search(&self, images: &[ImageFile]) -> ProgramSearch {
+        let (symbol_folders, beside) = (self.symfs.clone(), self.capture.clone());
+        ProgramSearch { images: images.to_vec(), symbol_folders, beside, debuginfod: self.debuginfod() }
     }
 
     /// Opens the capture without its programs.

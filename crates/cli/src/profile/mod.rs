@@ -1,6 +1,5 @@
 //! `tracewright profile`: what ran how often, for people and for compilers.
 
-mod branch_list;
 mod compilers;
 mod json;
 pub mod open;
@@ -13,7 +12,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::TypedValueParser;
 use clap::{Args, ValueEnum};
 use tracewright::csv::{self, profile::Rows};
-use tracewright::profile::{ContextCounter, Followed, Follower, Only, Report};
+use tracewright::profile::{ContextCounter, Followed, Follower, ListedProfile, Only, Report};
 use tracewright::words::{self, Wanted, how_to_get};
 use tracewright::{Capture, ThreadNames};
 use tracewright_profile::export::folded::Weight;
@@ -314,8 +313,8 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         return Err(Error::Message("this is no text for a terminal: say where to with -o FILE".into()));
     }
     let output = Output::open_whole(output, form, opts.force)?;
-    let counted = if branch_list::is_one(&opts.capture.capture) {
-        branch_list::load(opts)?
+    let counted = if ListedProfile::is_in(&opts.capture.capture) {
+        Counted::of_branch_list(&opts.capture, &opts.part)?
     } else {
         let counted = Counted::open(&opts.capture, &opts.part)?;
         if opts.has_stacks() || opts.wants_order() { counted.with_handlers()? } else { counted }
