@@ -1,12 +1,10 @@
 //! `tracewright decode`: every instruction that ran.
 
-mod bodies;
 mod by_time;
 mod calls;
 mod check;
 mod cycles;
 mod json;
-pub mod listing;
 mod rows;
 pub mod sources;
 mod summary;
@@ -20,17 +18,16 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use tracewright::csv::Objects;
+use tracewright::listing::{Lines, Listing, TextCache, When};
 use tracewright::opencsd::OpenCsdLines;
-use tracewright::{Clocks, Diagnostic, ExcerptOptions, Listed, Trace};
+use tracewright::{ClockEnd, Clocks, Diagnostic, ExcerptOptions, Listed, Trace};
 use tracewright_core::text::Printable;
 use tracewright_engine::{At, Consumer, Engine, Limit, Options, Place, Problem, SourceTally, Tally};
 use tracewright_image::Moment;
 use tracewright_input::{Buffer, Protocol, Source};
 
-use self::bodies::Bodies;
 use self::calls::Calls;
 use self::json::Json;
-use self::listing::{Lines, Listing, When};
 use self::rows::{EventName, Rows};
 use self::text::{Detail, Text};
 use crate::args::{CaptureArgs, InlineArgs, ProgramArgs, SelectArgs, offset, refuse_past_end};
@@ -475,6 +472,9 @@ impl BufferDecode<'_> {
             }
         };
         let (detail, times) = (opts.detail(), opts.timestamps);
+        let ended = |end: ClockEnd| {
+            report_ends([end]);
+        };
         let excerpt = (opts.last.is_some() || opts.around.is_some()).then(|| ExcerptOptions {
             around: opts.around,
             count: opts.last.unwrap_or(opts.count).into(),
@@ -510,17 +510,17 @@ impl BufferDecode<'_> {
             self.calls(opts, &first)
         } else if opts.has_objects() {
             let (first, form) = (opts.first_line(again), opts.table.form());
-            let lines = Json { buffer: quoted(), detail, times, bodies: Bodies::new() };
+            let lines = Json { buffer: quoted(), detail, times, bodies: TextCache::new() };
             match excerpt {
                 Some(options) => self.excerpts(&lines, &options, &first, form),
-                None => self.list(&Listing { lines, clocks, times }, &first, form),
+                None => self.list(&Listing { lines, clocks, times, ended }, &first, form),
             }
         } else {
             let lines = Text::new(detail, clocks.is_some(), times);
             let columns = named(&lines.columns());
             match excerpt {
                 Some(options) => self.excerpts(&lines, &options, &columns, Form::Table),
-                None => self.list(&Listing { lines, clocks, times }, &columns, Form::Table),
+                None => self.list(&Listing { lines, clocks, times, ended }, &columns, Form::Table),
             }
         }
     }

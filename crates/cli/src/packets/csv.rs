@@ -1,10 +1,9 @@
 use std::io::{self, Write};
 
-use tracewright_engine::Found;
-use tracewright_frames::Lost;
+use tracewright::print::PacketPrinter;
+use tracewright_engine::{Found, Lost};
 use tracewright_input::{Buffer, Capture};
 
-use super::Printer;
 use tracewright::csv::{Cell, Csv};
 use tracewright_engine::Line;
 
@@ -31,7 +30,7 @@ impl Rows {
     }
 }
 
-impl Printer for Rows {
+impl PacketPrinter for Rows {
     fn buffer(&mut self, out: &mut impl Write, _: &Capture, buffer: &Buffer) -> io::Result<()> {
         self.buffer.clone_from(&buffer.name);
         // The names of the columns, before the first buffer.
