@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use tracewright::profile::ProgramSearch;
 use tracewright::{OpenOptions, Trace};
 use tracewright_engine::{Limits, Options, Tally};
 use tracewright_etrace::decode::Handler;
@@ -75,10 +76,20 @@ fn packing() -> impl TypedValueParser<Value = Packing> {
         Packing::DstreamCoreSight => "CoreSight frames with frame syncs in a DSTREAM's 512-byte blocks",
         Packing::Source => "The bytes of a single source, unframed",
     };
-    let values = Packing::ALL.map(|packing| PossibleValue::new(packing.name()).help(words(packing)));
-    PossibleValuesParser::new(values).map(|name| {
-        let named = Packing::ALL.into_iter().find(|packing| packing.name() == name);
-        named.unwrap_or(Packing::Source)
+    named(Packing::ALL.map(|packing| (packing.name(), words(packing), packing)))
+}
+
+/// Takes one of some values by its name, which has words in the long help, if it has any.
+pub fn named<T: Clone + Send + Sync + 'static, const N: usize>(
+    values: [(&'static str, &'static str, T); N],
+) -> impl TypedValueParser<Value = T> {
+    let possible = values.each_ref().map(|(name, words, _)| match words.is_empty() {
+        true => PossibleValue::new(*name),
+        false => PossibleValue::new(*name).help(*words),
+    });
+    PossibleValuesParser::new(possible).try_map(move |given| {
+        let named = values.iter().find(|(name, ..)| *name == given);
+        named.map(|(.., value)| value.clone()).ok_or("expected one of the names")
     })
 }
 
@@ -108,6 +119,12 @@ impl CaptureArgs {
             Some(servers.watch(progress::fetched))
         });
         servers.clone()
+    }
+
+    /// Returns where the programs of a profile are looked for.
+    pub fn search(&self, images: &[ImageFile]) -> ProgramSearch {
+        let (symbol_folders, beside) = (self.symfs.clone(), self.capture.clone());
+        ProgramSearch { images: images.to_vec(), symbol_folders, beside, debuginfod: self.debuginfod() }
     }
 
     /// Opens the capture without its programs.

@@ -6,7 +6,6 @@ mod capture;
 mod clocks;
 mod control;
 mod coverage;
-mod csv;
 mod decode;
 mod demo;
 mod diff;

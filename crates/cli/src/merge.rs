@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use rayon::prelude::*;
 use serde_json::json;
-use tracewright::profile::Outside;
+use tracewright::profile::{KeptProfile, Outside};
 use tracewright_profile::{Profile, store};
 
 use crate::args::CaptureArgs;
@@ -13,7 +13,7 @@ use crate::filter::{PartArgs, reasons};
 use crate::funnel::{self, Left};
 use crate::json::line;
 use crate::output::{Error, ForceArgs, Form, Outcome, Output, remark, write};
-use crate::profile::open::{Counted, is_profile, read};
+use crate::profile::open::Counted;
 
 /// Add up profiles and captures.
 ///
@@ -62,7 +62,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         && opts.part.select.is_all()
         && opts.part.filter.offsets.is_whole()
         && opts.part.filter.window()?.is_all();
-    let is_plain = |path: &PathBuf| is_profile(path) && is_all;
+    let is_plain = |path: &PathBuf| KeptProfile::is_in(path) && is_all;
     let (plain, others): (Vec<_>, Vec<_>) = paths.iter().copied().partition(|path| is_plain(path));
     let sum = |one: Profile, other: Profile| {
         let (mut sum, other) =
@@ -70,12 +70,14 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         sum.merge(&other);
         sum
     };
-    let mut profile =
-        plain.par_iter().map(|path| read(path)).try_reduce(Profile::default, |a, b| Ok(sum(a, b)))?;
+    let mut profile = plain
+        .par_iter()
+        .map(|path| KeptProfile::read(path))
+        .try_reduce(Profile::default, |a, b| Ok(sum(a, b)))?;
     let (mut outcome, mut outside) = (Outcome::Good, Outside::default());
     for path in others {
         let mut capture = opts.capture.of(path);
-        if !is_profile(path) && !tracewright_input::perf::is_recording(path) {
+        if !KeptProfile::is_in(path) && !tracewright_input::perf::is_recording(path) {
             // It is meant for those that are.
             capture.symfs.clear();
         }

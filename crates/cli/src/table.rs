@@ -1,8 +1,9 @@
-//! How tables are written: for people, as comma-separated values, or as JSON.
+//! How tables are written: for people, as comma-separated values, or as JSON; and the cells that several have.
 
 use clap::{Args, ValueEnum};
 
 use crate::output::Form;
+use crate::terminal::hot;
 
 /// How a table is written.
 #[derive(Args, Clone, Copy, Debug)]
@@ -40,4 +41,22 @@ impl TableArgs {
             TableFormat::Table => Form::Table,
         }
     }
+}
+
+/// `12.3` in six columns, hot if it is much.
+pub fn share(part: u64, all: u64) -> String {
+    hot(part, all, format!("{:>6}", percent(part, all)))
+}
+
+/// `12.3`.
+pub fn percent(part: u64, all: u64) -> String {
+    format!("{:.1}", 100.0 * part as f64 / all.max(1) as f64)
+}
+
+/// `1.23`, or `-` of nothing.
+pub fn ratio(cycles: u64, instructions: u64) -> String {
+    if instructions == 0 {
+        return "-".into();
+    }
+    format!("{:.2}", cycles as f64 / instructions as f64)
 }

@@ -61,3 +61,4 @@ pub use stream::Feed;
 pub use survey::{Fit, FoundSource, Looks, Survey, survey};
 pub use syntax::{Kind, MOST_KINDS, PacketSink, Role, Syntax};
 pub use tally::{Reason, Strangers, Tally};
+pub use tracewright_frames::Lost;

@@ -316,9 +316,15 @@ impl<R: Read> Read for Input<R> {
         if self.at == self.buffer.len() {
             return self.inner.read(to);
         }
-        let len = (&self.buffer[self.at..]).read(to)?;
+        let start = self.at;
+        let len = (&self.buffer[start..]).read(to)?;
         self.at += len;
-        Ok(len)
+        if len == to.len() {
+            return Ok(len);
+        }
+        // Readers that look at the first bytes to tell what a file is need more of them than the magic of compressed files.
+        let more = self.inner.read(&mut to[len..]).inspect_err(|_| self.at = start)?;
+        Ok(len + more)
     }
 }
 

@@ -17,6 +17,18 @@ pub enum Kind {
     Timestamps,
 }
 
+impl Kind {
+    /// Returns the source of time in words: `cycle counts`.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Delta => "retirement-delta trace",
+            Self::Counts => "cycle counts",
+            Self::Times => "times in the trace",
+            Self::Timestamps => "timestamps",
+        }
+    }
+}
+
 /// Assigns times to the instructions of a trace.
 #[derive(Debug)]
 pub struct Clock<'a> {

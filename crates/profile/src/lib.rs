@@ -71,8 +71,8 @@ mod window;
 
 pub use branches::{Branch, branches};
 pub use calls::{
-    CallSums, CallTree, Calls, DEEPEST, Edge, How, Losses, Node, StackedCall, Thread, Tracker, Tree, TreeRow,
-    TreeRowKind, Watch,
+    CallSums, CallTree, Calls, DEEPEST, Edge, How, Losses, Node, NumberedRow, StackedCall, Thread, Tracker,
+    Tree, TreeRow, TreeRowKind, Watch,
 };
 pub use clock::{Clock, End, Kind, Told};
 pub use contexts::Contexts;

@@ -6,6 +6,7 @@
 mod histogram;
 mod lanes;
 mod number;
+mod stalls;
 mod text;
 
 #[cfg(test)]
@@ -15,6 +16,7 @@ use std::fmt::Write;
 
 pub use self::histogram::Histogram;
 pub use self::lanes::{Bin, Lane, Lanes};
+pub use self::stalls::{stall_histogram, stall_timeline};
 use self::text::{cut, escaped};
 
 /// Space around a picture.

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use tracewright_core::Element;
+use tracewright_core::{Element, Stamp};
 use tracewright_image::Bytes;
 use tracewright_input::{Capture, FileSums, Protocol, Source, map_file};
-use tracewright_profile::{Clock, End, Kind};
+use tracewright_profile::{Clock, End, Kind, Told};
 
 use crate::error::Error;
 use crate::glance;
@@ -167,5 +167,26 @@ impl fmt::Display for ClockEnd {
             )?;
         }
         Ok(())
+    }
+}
+
+/// The clock of a source, which is started when the first element of the source is taken.
+#[derive(Debug, Default)]
+pub struct SourceClock<'a>(Option<Option<Clock<'a>>>);
+
+impl<'a> SourceClock<'a> {
+    /// Takes an element of a source. Returns when the instructions retired, if the element is a block and the source has a clock.
+    pub fn take(&mut self, clocks: Option<&'a Clocks>, source: usize, element: &Element) -> Option<&[Stamp]> {
+        let clock = self.0.get_or_insert_with(|| clocks.and_then(|clocks| clocks.clock(source)));
+        match clock.as_mut()?.take(element) {
+            Told::Block(stamps) => Some(stamps),
+            _ => None,
+        }
+    }
+
+    /// Ends the trace of the source with this trace ID. Returns how its clock ended, if it has one.
+    pub fn end(&mut self, id: u16) -> Option<ClockEnd> {
+        let clock = self.0.as_mut()?.as_mut()?;
+        Some(ClockEnd { id, end: clock.end() })
     }
 }

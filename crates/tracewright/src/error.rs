@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use tracewright_engine as engine;
 use tracewright_input as input;
 use tracewright_profile::PlaceError;
+use tracewright_profile::branch_list::ReadError;
+use tracewright_profile::store::Damage;
 
 use crate::file_kind::FileKind;
 
@@ -29,6 +31,10 @@ pub enum Error {
     Decode(engine::Error),
     /// The capture has no such source or buffer.
     Selection(String),
+    /// The file of a profile is damaged.
+    Profile(PathBuf, Damage),
+    /// A branch list cannot be read.
+    BranchList(PathBuf, ReadError),
     /// No program has a function, symbol or file of this name.
     Places(PlaceError),
     /// A log cannot be read.
@@ -68,6 +74,8 @@ impl fmt::Display for Error {
             Self::Open(problem) => problem.fmt(f),
             Self::Decode(error) => error.fmt(f),
             Self::Selection(message) => f.write_str(message),
+            Self::Profile(path, damage) => write!(f, "{}: {damage}", path.display()),
+            Self::BranchList(path, error) => write!(f, "{}: {error}", path.display()),
             Self::Places(error) => error.fmt(f),
             #[cfg(feature = "capture")]
             Self::Log(error) => error.fmt(f),
@@ -92,6 +100,8 @@ impl error::Error for Error {
             | Self::DescribesItself(..)
             | Self::NoPackets(_)
             | Self::Selection(_)
+            | Self::Profile(..)
+            | Self::BranchList(..)
             | Self::Places(_)
             | Self::OtherProcessor { .. } => None,
         }

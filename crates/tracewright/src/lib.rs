@@ -69,12 +69,14 @@ pub mod calls;
 #[cfg(feature = "capture")]
 pub mod check;
 mod clocks;
+pub mod csv;
 pub mod disassembly;
 mod error;
 mod excerpt;
 mod file_kind;
 mod filter;
 pub mod glance;
+pub mod listing;
 #[cfg(feature = "capture")]
 pub mod log;
 mod missing;
@@ -82,11 +84,13 @@ pub mod names;
 mod open;
 pub mod opencsd;
 mod outcome;
+pub mod print;
 pub mod profile;
 mod pull;
 pub mod registers;
-mod stalls;
+pub mod stalls;
 pub mod survey;
+mod text_cache;
 mod thread_names;
 pub mod timeline;
 mod totals;
@@ -107,7 +111,7 @@ pub use tracewright_input::{Buffer, Capture, ImageFile, Packing, RawSource, RawS
 pub use tracewright_profile::{PlaceError, PlaceNames, Profile, Program, Window, coverage, export};
 
 pub use crate::by_time::{ElementsByTime, TimedBuffer, TimedElement};
-pub use crate::clocks::{ClockEnd, Clocks, has_timestamps};
+pub use crate::clocks::{ClockEnd, Clocks, SourceClock, has_timestamps};
 pub use crate::error::Error;
 pub use crate::excerpt::{Excerpt, ExcerptOptions, Listed};
 pub use crate::file_kind::FileKind;

@@ -1,6 +1,5 @@
 //! `tracewright annotate`: the source and the instructions of a function, with what they did.
 
-mod csv;
 mod cycles;
 mod json;
 mod sources;
@@ -10,6 +9,7 @@ mod unknown;
 use std::path::PathBuf;
 
 use clap::Args;
+use tracewright::csv;
 use tracewright_profile::Profile;
 use tracewright_profile::annotate::{self, Function};
 use tracewright_profile::coverage::Ran;
@@ -97,7 +97,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     }
     profile.funnel.in_output = functions.iter().map(Function::executed).sum();
     let text = match opts.table.json {
-        _ if opts.table.is_csv() => csv::rows(&functions, &profile, program),
+        _ if opts.table.is_csv() => csv::annotate::rows(&functions, &profile, program),
         true => json::object(&functions, &profile),
         false => {
             let mut sources = Sources::new(folders, &opts.capture.capture);

@@ -1,6 +1,5 @@
 //! `tracewright coverage`: how much of the programs ran.
 
-mod csv;
 mod json;
 mod missing;
 mod text;
@@ -8,6 +7,7 @@ mod text;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use tracewright::csv;
 use tracewright::profile::Outside;
 use tracewright_profile::coverage::{Coverage, Part, Wanted};
 use tracewright_profile::{Named, Profile, Program, export};
@@ -167,7 +167,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     }
     let text = match opts.format() {
         _ if opts.json() => json::object(&coverage, &profile),
-        CoverageFormat::Csv => csv::functions(&coverage, &profile),
+        CoverageFormat::Csv => csv::coverage::functions(&coverage, &profile),
         CoverageFormat::Lcov => export::lcov::write(&coverage),
         CoverageFormat::Cobertura => export::cobertura::write(&coverage),
         CoverageFormat::LlvmJson => export::llvm_coverage::write(&coverage),

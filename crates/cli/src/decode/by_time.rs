@@ -2,13 +2,12 @@
 
 use std::io::Write;
 
+use tracewright::listing::{Lines, TextCache};
 use tracewright::{TimedElement, Trace};
 use tracewright_core::text::Printable;
 use tracewright_engine::Engine;
 
-use super::bodies::Bodies;
 use super::json::Json;
-use super::listing::Lines;
 use super::text::Text;
 use super::{BufferDecode, Opts, Shown, line, quoted, source};
 use crate::output::{Error, Output, remark};
@@ -22,7 +21,8 @@ const AT_ONCE: usize = 1 << 16;
 pub fn show(trace: &Trace, engine: &Engine, opts: &Opts) -> Result<Shown, Error> {
     let detail = opts.detail();
     if opts.has_objects() {
-        let of_buffer = |buffer| Json { buffer: quoted(buffer), detail, times: true, bodies: Bodies::new() };
+        let of_buffer =
+            |buffer| Json { buffer: quoted(buffer), detail, times: true, bodies: TextCache::new() };
         let lines: Vec<_> = trace.capture().buffers.iter().map(of_buffer).collect();
         list(trace, engine, |of| &lines[of.buffer], &opts.first_line(false), opts)
     } else {

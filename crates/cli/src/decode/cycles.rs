@@ -1,51 +1,10 @@
 //! The cycle of each instruction that is printed.
 
-use tracewright_core::{Element, Stamp};
-use tracewright_profile::{Clock, Told};
-
-use tracewright::{ClockEnd, Clocks};
-
-use crate::clocks::report_ends;
+use tracewright_core::Stamp;
 use tracewright_engine::Line;
 
 /// Columns of a cycle, the blank before it and the mark behind it among them.
 pub const WIDTH: usize = 13;
-
-/// The clock of a source.
-#[derive(Debug, Default)]
-pub enum State<'a> {
-    /// Nothing came yet.
-    #[default]
-    New,
-    On(Clock<'a>),
-    /// There is none.
-    Off,
-}
-
-impl<'a> State<'a> {
-    /// Takes an element of a source. If it is a block, and there is a clock: when its instructions retired.
-    pub fn take(&mut self, clocks: Option<&'a Clocks>, source: usize, element: &Element) -> Option<&[Stamp]> {
-        if let Self::New = self {
-            *self = clocks.and_then(|clocks| clocks.clock(source)).map_or(Self::Off, Self::On);
-        }
-        match self {
-            Self::On(clock) => match clock.take(element) {
-                Told::Block(stamps) => Some(stamps),
-                _ => None,
-            },
-            _ => None,
-        }
-    }
-}
-
-impl State<'_> {
-    /// The source's trace ends.
-    pub fn end(&mut self, id: u16) {
-        if let Self::On(clock) = self {
-            report_ends([ClockEnd { id, end: clock.end() }]);
-        }
-    }
-}
 
 /// For people: `1234`, `1234+` if it may have been later, `?` if it is not known.
 pub fn text(line: &mut Line, stamp: Stamp) {

@@ -3,13 +3,12 @@ use std::fmt::Write as _;
 use tracewright_core::{Block, Element, Ended, Exception, Transaction};
 use tracewright_flow::Instructions;
 
+use tracewright::listing::{Lines, TextCache, When};
 use tracewright::{disassembly, words};
 use tracewright_engine::At;
 use tracewright_profile::inlined_at;
 
-use super::bodies::Bodies;
 use super::cycles;
-use super::listing::{Lines, When};
 use super::messages;
 use super::text::Detail;
 use tracewright_engine::Line;
@@ -21,7 +20,7 @@ pub struct Json {
     pub detail: Detail,
     /// Whether each object has a timestamp.
     pub times: bool,
-    pub bodies: Bodies,
+    pub bodies: TextCache,
 }
 
 impl Lines for Json {

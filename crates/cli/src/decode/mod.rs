@@ -1,12 +1,10 @@
 //! `tracewright decode`: every instruction that ran.
 
-mod bodies;
 mod by_time;
 mod calls;
 mod check;
 mod cycles;
 mod json;
-pub mod listing;
 mod messages;
 mod rows;
 pub mod sources;
@@ -20,22 +18,21 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use tracewright::csv::Objects;
+use tracewright::listing::{Lines, Listing, TextCache, When};
 use tracewright::opencsd::OpenCsdLines;
-use tracewright::{Clocks, Diagnostic, ExcerptOptions, Listed, Trace};
+use tracewright::{ClockEnd, Clocks, Diagnostic, ExcerptOptions, Listed, Trace};
 use tracewright_core::text::Printable;
 use tracewright_engine::{At, Consumer, Engine, Limit, Options, Place, Problem, SourceTally, Tally};
 use tracewright_image::Moment;
 use tracewright_input::{Buffer, Protocol, Source};
 
-use self::bodies::Bodies;
 use self::calls::Calls;
 use self::json::Json;
-use self::listing::{Lines, Listing, When};
 use self::rows::{EventName, Rows};
 use self::text::{Detail, Text};
 use crate::args::{CaptureArgs, InlineArgs, ProgramArgs, SelectArgs, offset, refuse_past_end};
 use crate::clocks::{self, report_ends};
-use crate::csv::{self, Columns, Objects};
 use crate::etrace::is_etrace;
 use crate::filter::FilterArgs;
 use crate::images;
@@ -206,7 +203,7 @@ impl Opts {
     }
 
     /// The columns of the table, if lines are its rows.
-    fn columns(&self) -> Option<Columns> {
+    fn columns(&self) -> Option<&'static str> {
         self.table.is_csv().then_some(match self {
             Self { summary: true, .. } => SUMMARY,
             Self { no_image: true, .. } => ROWS,
@@ -220,7 +217,7 @@ impl Opts {
     fn first_line(&self, again: bool) -> String {
         match self.columns() {
             _ if again => String::new(),
-            Some(columns) => csv::names(columns),
+            Some(columns) => format!("{columns}\n"),
             None => crate::json::first_line("decode"),
         }
     }
@@ -231,59 +228,12 @@ impl Opts {
 }
 
 /// Columns of tables: fields of the JSON objects.
-const BLOCKS: Columns = &[
-    "buffer",
-    "offset",
-    "id",
-    "time",
-    "time_nanoseconds",
-    "kind",
-    "address",
-    "end",
-    "instructions",
-    "isa",
-    "ended",
-    "conditional",
-    "function",
-    "function_offset",
-    "more",
-];
-const INSTRUCTIONS: Columns = &[
-    "buffer",
-    "offset",
-    "id",
-    "time",
-    "time_nanoseconds",
-    "cycle",
-    "cycle_from",
-    "cycle_to",
-    "kind",
-    "address",
-    "isa",
-    "hex",
-    "text",
-    "function",
-    "function_offset",
-    "file",
-    "line",
-    "taken",
-    "more",
-];
-const CALLS: Columns =
-    &["buffer", "offset", "id", "depth", "kind", "function", "address", "how", "instructions", "more"];
-const ROWS: Columns =
-    &["buffer", "offset", "id", "cycle", "kind", "address", "branch", "event", "name", "more"];
-const SUMMARY: Columns = &[
-    "buffer",
-    "instructions",
-    "blocks",
-    "gaps",
-    "without_code",
-    "mismatches",
-    "unknown_paths",
-    "stopped",
-    "left_out",
-];
+const BLOCKS: &str = "buffer,offset,id,time,time_nanoseconds,kind,address,end,instructions,isa,ended,conditional,function,function_offset,more";
+const INSTRUCTIONS: &str = "buffer,offset,id,time,time_nanoseconds,cycle,cycle_from,cycle_to,kind,address,isa,hex,text,function,function_offset,file,line,taken,more";
+const CALLS: &str = "buffer,offset,id,depth,kind,function,address,how,instructions,more";
+const ROWS: &str = "buffer,offset,id,cycle,kind,address,branch,event,name,more";
+const SUMMARY: &str =
+    "buffer,instructions,blocks,gaps,without_code,mismatches,unknown_paths,stopped,left_out";
 
 /// Most instructions of a source that --last and --around show: they are kept in memory.
 const MOST_LISTED: i64 = 1 << 24;
@@ -523,6 +473,9 @@ impl BufferDecode<'_> {
             }
         };
         let (detail, times) = (opts.detail(), opts.timestamps);
+        let ended = |end: ClockEnd| {
+            report_ends([end]);
+        };
         let excerpt = (opts.last.is_some() || opts.around.is_some()).then(|| ExcerptOptions {
             around: opts.around,
             count: opts.last.unwrap_or(opts.count).into(),
@@ -558,17 +511,17 @@ impl BufferDecode<'_> {
             self.calls(opts, &first)
         } else if opts.has_objects() {
             let (first, form) = (opts.first_line(again), opts.table.form());
-            let lines = Json { buffer: quoted(), detail, times, bodies: Bodies::new() };
+            let lines = Json { buffer: quoted(), detail, times, bodies: TextCache::new() };
             match excerpt {
                 Some(options) => self.excerpts(&lines, &options, &first, form),
-                None => self.list(&Listing { lines, clocks, times }, &first, form),
+                None => self.list(&Listing { lines, clocks, times, ended }, &first, form),
             }
         } else {
             let lines = Text::new(detail, clocks.is_some(), times);
             let columns = named(&lines.columns());
             match excerpt {
                 Some(options) => self.excerpts(&lines, &options, &columns, Form::Table),
-                None => self.list(&Listing { lines, clocks, times }, &columns, Form::Table),
+                None => self.list(&Listing { lines, clocks, times, ended }, &columns, Form::Table),
             }
         }
     }

@@ -4,12 +4,11 @@ use std::io::{IsTerminal, stdout};
 use tracewright_core::{Block, Element, Ended, Exception, Stamp, Transaction};
 use tracewright_flow::Instructions;
 
+use tracewright::listing::{Lines, TextCache, When};
 use tracewright::{disassembly, names, words};
 use tracewright_engine::At;
 
-use super::bodies::Bodies;
 use super::cycles;
-use super::listing::{Lines, When};
 use super::messages;
 use crate::terminal::{width, wrap};
 use tracewright_engine::Line;
@@ -58,7 +57,7 @@ pub struct Text {
     has_times: bool,
     /// Whether long lines are wrapped: on a terminal. Elsewhere each element is one line.
     wraps: bool,
-    bodies: Bodies,
+    bodies: TextCache,
 }
 
 /// Columns before the part that differs, and before an instruction.
@@ -73,7 +72,7 @@ const NARROWEST: usize = 9;
 
 impl Text {
     pub fn new(detail: Detail, has_cycles: bool, has_times: bool) -> Self {
-        Self { detail, has_cycles, has_times, wraps: stdout().is_terminal(), bodies: Bodies::new() }
+        Self { detail, has_cycles, has_times, wraps: stdout().is_terminal(), bodies: TextCache::new() }
     }
 
     /// A line that says what the columns are.

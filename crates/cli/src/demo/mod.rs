@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use tracewright::Trace;
+use tracewright::listing::Listing;
 use tracewright_input::Capture;
 
 use self::run::Temporary;
 use self::story::Story;
-use crate::decode::listing::Listing;
 use crate::decode::text::{Detail, Text};
 use crate::output::{Error, ForceArgs, Form, Outcome, Output};
 
@@ -98,6 +98,7 @@ fn snippet(trace: Trace) -> Result<String, Error> {
         lines: Text::new(Detail::Instructions { inlined: true }, false, false),
         clocks: None,
         times: false,
+        ended: |_| {},
     };
     trace.range(shown.offset..shown.offset + 1).decode_in_order(&lines, |line, range| {
         text.extend_from_slice(&line.bytes()[range]);

@@ -1,12 +1,13 @@
 //! `tracewright diff`: what got hotter, what got colder.
 
-mod csv;
 mod json;
 mod text;
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use tracewright::csv;
+use tracewright::profile::KeptProfile;
 use tracewright_profile::diff::{Diff, Side};
 use tracewright_profile::{CallTree, Named, export};
 
@@ -15,7 +16,7 @@ use crate::filter::{PartArgs, reasons};
 use crate::funnel::{self, Left};
 use crate::images;
 use crate::output::{Error, ForceArgs, Form, Outcome, Output, format_of, is_json, is_quiet, report, say};
-use crate::profile::open::{Counted, is_profile};
+use crate::profile::open::Counted;
 use crate::profile::{Weigh, call_tree};
 use crate::stalls::title;
 
@@ -119,7 +120,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     }
     let open = |path: &Path| -> Result<Counted, Error> {
         let mut capture = opts.capture.of(path);
-        if !is_profile(path) && !tracewright_input::perf::is_recording(path) {
+        if !KeptProfile::is_in(path) && !tracewright_input::perf::is_recording(path) {
             // It is meant for the other.
             capture.symfs.clear();
         }
@@ -132,7 +133,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         Ok(counted)
     };
     let paths = [opts.capture.capture.as_path(), &opts.other];
-    if let Some(path) = paths.iter().find(|path| opts.format().has_stacks() && is_profile(path)) {
+    if let Some(path) = paths.iter().find(|path| opts.format().has_stacks() && KeptProfile::is_in(path)) {
         let path = path.display();
         return Err(Error::Message(format!(
             "{path} is a profile that was kept: it has no stacks; give the capture that it was made of"
@@ -148,7 +149,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let out = match (opts.format(), &trees) {
         _ if opts.json() => json::object(&diff, &names, funnels).into_bytes(),
         (_, Some(trees)) => drawn(opts, trees)?,
-        (DiffFormat::Csv, _) => csv::rows(&diff).into_bytes(),
+        (DiffFormat::Csv, _) => csv::diff::rows(&diff).into_bytes(),
         _ => text::all(&diff, &names, opts.top).into_bytes(),
     };
     output.write_whole(&out, out.is_empty())?;

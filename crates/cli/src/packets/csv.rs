@@ -1,11 +1,10 @@
 use std::io::{self, Write};
 
-use tracewright_engine::Found;
-use tracewright_frames::Lost;
+use tracewright::print::PacketPrinter;
+use tracewright_engine::{Found, Lost};
 use tracewright_input::{Buffer, Capture};
 
-use super::Printer;
-use crate::csv::{Cell, Csv};
+use tracewright::csv::{Cell, Csv};
 use tracewright_engine::Line;
 
 /// Comma-separated values: a row for each packet.
@@ -17,7 +16,7 @@ pub struct Rows {
 
 impl Default for Rows {
     fn default() -> Self {
-        let csv = Csv::new(["buffer", "offset", "id", "kind", "hex", "text"]);
+        let csv = Csv::new("buffer,offset,id,kind,hex,text");
         Self { csv, buffer: String::new(), line: Line::default() }
     }
 }
@@ -31,7 +30,7 @@ impl Rows {
     }
 }
 
-impl Printer for Rows {
+impl PacketPrinter for Rows {
     fn buffer(&mut self, out: &mut impl Write, _: &Capture, buffer: &Buffer) -> io::Result<()> {
         self.buffer.clone_from(&buffer.name);
         // The names of the columns, before the first buffer.

@@ -1,10 +1,9 @@
 use std::io::{self, Write};
 
-use tracewright_engine::Found;
-use tracewright_frames::Lost;
+use tracewright::print::PacketPrinter;
+use tracewright_engine::{Found, Lost};
 use tracewright_input::{Buffer, Capture};
 
-use super::Printer;
 use crate::json;
 use tracewright_engine::Line;
 
@@ -17,7 +16,7 @@ pub struct Json {
     line: Line,
 }
 
-impl Printer for Json {
+impl PacketPrinter for Json {
     fn buffer(&mut self, out: &mut impl Write, _: &Capture, buffer: &Buffer) -> io::Result<()> {
         if self.start.is_empty() {
             out.write_all(json::first_line("packets").as_bytes())?;

@@ -2,17 +2,17 @@
 
 mod csv;
 mod json;
-mod opencsd;
 mod text;
 
 use std::collections::BTreeSet;
-use std::io::{self, Write};
+use std::io::Write;
 
 use clap::{Args, ValueEnum};
+use tracewright::opencsd::OpenCsdPackets;
+use tracewright::print::{PacketPrinter, PrintPackets};
 use tracewright::words;
-use tracewright_engine::{Found, Options, Place, Problem, Source, Visitor};
-use tracewright_frames::Lost;
-use tracewright_input::{Buffer, Capture};
+use tracewright_engine::{Options, Problem};
+use tracewright_input::Buffer;
 
 use crate::args::{CaptureArgs, OffsetArgs, SelectArgs};
 use crate::etrace::is_etrace;
@@ -63,41 +63,17 @@ enum Style {
     Opencsd,
 }
 
-/// What prints packets of one style.
-trait Printer {
-    /// Before a buffer's packets.
-    fn buffer(&mut self, out: &mut impl Write, capture: &Capture, buffer: &Buffer) -> io::Result<()>;
-    /// A packet.
-    fn packet(&mut self, out: &mut impl Write, found: &Found<'_>) -> io::Result<()>;
-    /// Packets in a row that only fill the line: how many, their kind, and where the first begins.
-    fn fillers(&mut self, _: &mut impl Write, _offset: u64, _kind: &str, _count: u64) -> io::Result<()> {
-        Ok(())
-    }
-    /// Bytes passed over while not synchronised.
-    fn skipped(&mut self, _: &mut impl Write, _: &Source<'_>, _: Place, _bytes: &[u8]) -> io::Result<()> {
-        Ok(())
-    }
-    /// Bytes that belong to no source.
-    fn lost(&mut self, out: &mut impl Write, lost: &Lost) -> io::Result<()>;
-    /// After a buffer's packets.
-    fn end(&mut self, _: &mut impl Write, _: &Buffer, _ids: &[u16], _bytes: u64) -> io::Result<()> {
-        Ok(())
-    }
-    /// A barrier: what follows is a new recording.
-    fn reset(&mut self, out: &mut impl Write, offset: u64) -> io::Result<()>;
-}
-
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     match (opts.table.json, opts.style) {
         _ if opts.table.is_csv() => print(opts, csv::Rows::default()),
         (true, _) => print(opts, json::Json::default()),
         (_, Style::Tracewright) => print(opts, text::Text::default()),
-        (_, Style::Opencsd) => print(opts, opencsd::OpenCsd::default()),
+        (_, Style::Opencsd) => print(opts, OpenCsdPackets::new(|lost| report(&lost.to_string()))),
     }
 }
 
-fn print(opts: &Opts, mut printer: impl Printer) -> Result<Outcome, Error> {
+fn print(opts: &Opts, mut printer: impl PacketPrinter) -> Result<Outcome, Error> {
     let opencsd = opts.style == Style::Opencsd;
     let (trace, mut outcome) = opts.select.open(&opts.capture, opencsd)?;
     let options = Options { like_opencsd: opencsd, ..Options::default() };
@@ -117,15 +93,13 @@ fn print(opts: &Opts, mut printer: impl Printer) -> Result<Outcome, Error> {
             let message = "--style opencsd is for Arm captures: OpenCSD cannot read E-Trace";
             return Err(Error::Message(message.into()));
         }
-        let (out, printer) = (&mut out, &mut printer);
-        let mut print = Print { out, printer, capture, buffer, fillers: None, failed: Ok(()) };
+        let mut print = PrintPackets::new(&mut out, &mut printer, capture, buffer);
         let read = progress::on(&trace, buffer).visit_buffer(buffer, &mut print)?;
-        print.end_fillers();
-        print.failed?;
+        print.finish()?;
         let ids = buffer.sources.iter().filter_map(|&source| capture.sources[source].number());
         let ids: Vec<_> = ids.filter(|&id| trace.is_chosen(id)).collect();
-        print.printer.end(print.out, buffer, &ids, read.value)?;
-        print.out.flush()?;
+        printer.end(&mut out, buffer, &ids, read.value)?;
+        out.flush()?;
         outcome = outcome.and(report_read(buffer, &read));
         reasons.extend(read.reason_ids());
     }
@@ -145,63 +119,4 @@ pub fn report_read<T>(buffer: &Buffer, read: &tracewright::Outcome<T>) -> Outcom
         report(&format!("{}: {line}", buffer.name));
     }
     Outcome::of(read)
-}
-
-struct Print<'a, W, P> {
-    out: &'a mut W,
-    printer: &'a mut P,
-    capture: &'a Capture,
-    buffer: &'a Buffer,
-    /// Where a row of packets began that only fill the line, their kind, and how many there were.
-    fillers: Option<(u64, &'static str, u64)>,
-    failed: io::Result<()>,
-}
-
-impl<W: Write, P: Printer> Print<'_, W, P> {
-    fn print(&mut self, print: impl FnOnce(&mut P, &mut W) -> io::Result<()>) {
-        if self.fillers.is_some() {
-            self.end_fillers();
-        }
-        if self.failed.is_ok() {
-            self.failed = print(self.printer, self.out);
-        }
-    }
-
-    /// A row of fillers is one line.
-    fn end_fillers(&mut self) {
-        if let Some((offset, kind, count)) = self.fillers.take() {
-            self.print(|printer, out| printer.fillers(out, offset, kind, count));
-        }
-    }
-}
-
-impl<W: Write, P: Printer> Visitor for Print<'_, W, P> {
-    fn opened(&mut self) {
-        let Self { capture, buffer, .. } = *self;
-        self.print(|printer, out| printer.buffer(out, capture, buffer));
-    }
-
-    fn packet(&mut self, found: &Found<'_>) {
-        if found.is_filler {
-            self.fillers.get_or_insert((found.place.offset, found.kind.name, 0)).2 += 1;
-        } else {
-            self.print(|printer, out| printer.packet(out, found));
-        }
-    }
-
-    fn skipped(&mut self, source: &Source<'_>, place: Place, bytes: &[u8]) {
-        self.print(|printer, out| printer.skipped(out, source, place, bytes));
-    }
-
-    fn lost(&mut self, lost: &Lost) {
-        self.print(|printer, out| printer.lost(out, lost));
-    }
-
-    fn reset(&mut self, offset: u64) {
-        self.print(|printer, out| printer.reset(out, offset));
-    }
-
-    fn is_done(&self) -> bool {
-        self.failed.is_err()
-    }
 }

@@ -1,11 +1,10 @@
 use std::io::{self, Write};
 
+use tracewright::print::PacketPrinter;
 use tracewright_core::text::Printable;
-use tracewright_engine::Found;
-use tracewright_frames::Lost;
+use tracewright_engine::{Found, Lost};
 use tracewright_input::{Buffer, Capture};
 
-use super::Printer;
 use crate::output::printable_path;
 use crate::terminal::{END, HEADING, heading, width};
 use tracewright_engine::Line;
@@ -22,7 +21,7 @@ pub struct Text {
     line: Line,
 }
 
-impl Printer for Text {
+impl PacketPrinter for Text {
     fn buffer(&mut self, out: &mut impl Write, capture: &Capture, buffer: &Buffer) -> io::Result<()> {
         if capture.buffers.len() > 1 {
             writeln!(

@@ -1,8 +1,6 @@
 //! `tracewright profile`: what ran how often, for people and for compilers.
 
-mod branch_list;
 mod compilers;
-mod csv;
 mod json;
 pub mod open;
 mod text;
@@ -11,8 +9,10 @@ mod tree;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
+use clap::builder::TypedValueParser;
 use clap::{Args, ValueEnum};
-use tracewright::profile::{ContextCounter, Followed, Follower, Only, Report};
+use tracewright::csv::{self, profile::Rows};
+use tracewright::profile::{ContextCounter, Followed, Follower, ListedProfile, Only, Report};
 use tracewright::words::{self, Wanted, how_to_get};
 use tracewright::{Capture, ThreadNames};
 use tracewright_profile::export::folded::Weight;
@@ -20,9 +20,8 @@ use tracewright_profile::{
     Binary, CallTree, Functions, Graph, Named, PlaceFilter, Profile, Program, WIDEST, export, store,
 };
 
-use self::csv::Rows;
 use self::open::{Counted, Decoded};
-use crate::args::{CaptureArgs, InlineArgs};
+use crate::args::{CaptureArgs, InlineArgs, named};
 use crate::clocks::{self, report_ends};
 use crate::decode::Within;
 use crate::filter::{FilterArgs, PartArgs, reasons};
@@ -67,7 +66,7 @@ pub struct Opts {
     format: Option<Format>,
 
     /// Which rows CSV has. Without --calls, columns that need it are empty.
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_parser = rows(), default_value = "functions")]
     rows: Rows,
 
     /// How many rows a table has.
@@ -158,6 +157,24 @@ pub enum Format {
     Tracewright,
 }
 
+/// Kinds of rows by name.
+fn rows() -> impl TypedValueParser<Value = Rows> {
+    let words = |rows| match rows {
+        Rows::Functions => "A function: calls, instructions and cycles, of its own and with what it calls",
+        Rows::Loops => "A loop: how often it was entered, and how often it turned",
+        Rows::Blocks => "A block: how often it ran, and how it ended",
+        Rows::Branches => "A branch: how often it was taken, and to how many places",
+        Rows::Edges => {
+            "A way from a branch to where execution went on, taken or not. Where that is not known (before a gap), to_address is empty"
+        }
+        Rows::CallEdges => "Calls of one function by another: how often, and what ran in them",
+        Rows::CallTree => "A function on one path of calls; parent is the number of its caller's row",
+        Rows::Events => "Events of one number at one block",
+        Rows::FunctionEvents => "Events of one number in one function",
+    };
+    named(Rows::ALL.map(|rows| (rows.name(), words(rows), rows)))
+}
+
 /// What stacks weigh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Weigh {
@@ -194,7 +211,7 @@ impl Opts {
 
     /// Whether it is the table, or rows of it.
     fn is_table(&self) -> bool {
-        self.format() == Format::Table || self.format() == Format::Csv && self.rows.are_of_table()
+        self.format() == Format::Table || self.format() == Format::Csv && self.rows.are_of_report()
     }
 
     /// Returns what the output is.
@@ -296,8 +313,8 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         return Err(Error::Message("this is no text for a terminal: say where to with -o FILE".into()));
     }
     let output = Output::open_whole(output, form, opts.force)?;
-    let counted = if branch_list::is_one(&opts.capture.capture) {
-        branch_list::load(opts)?
+    let counted = if ListedProfile::is_in(&opts.capture.capture) {
+        Counted::of_branch_list(&opts.capture, &opts.part)?
     } else {
         let counted = Counted::open(&opts.capture, &opts.part)?;
         if opts.has_stacks() || opts.wants_order() { counted.with_handlers()? } else { counted }
@@ -326,7 +343,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             let report = Report::new(&profile, &program, &graph, done, places.as_ref());
             profile.funnel.in_output = report.shown;
             match (opts.format(), opts.json()) {
-                (Format::Csv, _) => csv::of_report(opts.rows, &report, &profile),
+                (Format::Csv, _) => csv::profile::of_report(opts.rows, &report, &profile),
                 (_, true) => json::object(&report, &profile.funnel),
                 (_, false) => text::all(&report, opts.top),
             }
@@ -340,7 +357,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         }
         (Format::LlvmContexts, None) => return Err(without_order(opts)),
         (_, None) if opts.has_stacks() => return Err(without_order(opts)),
-        (Format::Csv, _) => csv::counted(opts.rows, &profile, &program).into_bytes(),
+        (Format::Csv, _) => csv::profile::counted(opts.rows, &profile, &program).into_bytes(),
         (format, _) => compilers::write(format, &profile, &program)?,
     };
     let is_empty = profile.funnel.in_output == 0 || opts.format().says_nothing(&bytes);
@@ -435,7 +452,7 @@ fn stacks(
     Ok(match opts.format() {
         Format::Tree if opts.json() => tree::json(&done.calls).into_bytes(),
         Format::Tree => tree::text(&done.calls, weight, opts.min_share).into_bytes(),
-        Format::Csv => tree::csv(&done.calls).into_bytes(),
+        Format::Csv => csv::call_tree::rows(&done.calls).into_bytes(),
         Format::Folded => export::folded::write(&done.calls, weight).into_bytes(),
         Format::Flamegraph => export::flamegraph::write(&done.calls, weight, &title(&opts.capture.capture))
             .map_err(|error| Error::Message(error.to_string()))?,

@@ -1,17 +1,15 @@
 //! Where a profile comes from: a capture that is decoded, or a file that holds one.
 
 use std::cell::OnceCell;
-use std::path::Path;
-
-use tracewright_image::{Builder, Image};
-use tracewright_input::file::first_bytes;
-use tracewright_input::{ImageFile, map_file, perf};
-use tracewright_profile::{Binary, Profile, Program, store};
 
 use tracewright::profile::{
-    BlockCounter, HandlerFinder, Outside, WindowCounter, attribute, fill, in_binaries, locate,
+    BlockCounter, HandlerFinder, KeptProfile, ListedProfile, MissingProgram, Outside, WindowCounter,
+    attribute, fill, in_binaries, locate,
 };
-use tracewright::{Clocks, Trace};
+use tracewright::{Clocks, Trace, words};
+use tracewright_input::ImageFile;
+use tracewright_profile::branch_list::Expanded;
+use tracewright_profile::{Profile, Program};
 
 use crate::args::CaptureArgs;
 use crate::clocks::{self, report_ends};
@@ -47,13 +45,15 @@ impl Decoded {
 
 /// No more binaries that are not here are named one by one.
 const MOST_NAMED: usize = 5;
+/// The same of a branch list.
+const MOST_UNLISTED: usize = 3;
 
 impl Counted {
     /// Opens what is given as CAPTURE, and counts what is in the part and in the time of it that `filter` asks for.
     pub fn open(capture: &CaptureArgs, part: &PartArgs) -> Result<Self, Error> {
         let PartArgs { program, filter, .. } = part;
         let window = filter.window()?;
-        if is_profile(&capture.capture) {
+        if KeptProfile::is_in(&capture.capture) {
             no_trace(capture, part, "a profile")?;
             return Self::read(capture, &program.images);
         }
@@ -112,24 +112,61 @@ impl Counted {
         Ok(self)
     }
 
-    /// Reads a file that holds a profile, and looks for the binaries.
-    fn read(capture: &CaptureArgs, named: &[ImageFile]) -> Result<Self, Error> {
-        let mut profile = read(&capture.capture)?;
-        let (program, outcome) = programs(&profile, capture, named);
+    /// Reads a file that holds a profile, and reports which of its binaries are not here.
+    fn read(capture: &CaptureArgs, images: &[ImageFile]) -> Result<Self, Error> {
+        let kept = KeptProfile::open(&capture.capture, &capture.search(images))?;
+        let (path, mut outcome) = (capture.capture.display(), Outcome::Good);
+        for (file, id) in &kept.unused {
+            let id = id.as_deref().map_or("no build ID".into(), |id| format!("build ID {id}"));
+            report(&format!("{}: {id}: no binary of {path} is that", file.path.display()));
+            outcome = Outcome::HadErrors;
+        }
+        for MissingProgram { name, why } in kept.missing.iter().take(MOST_NAMED) {
+            remark(&format!("{name}: no symbols of it: {why}"));
+        }
+        match kept.missing.len().saturating_sub(MOST_NAMED) {
+            0 => {}
+            1 => remark("1 more binary is not here either"),
+            more => remark(&format!("{more} more binaries are not here either")),
+        }
+        let KeptProfile { profile, program, .. } = kept;
         let outcome = outcome.and(funnel::outcome(&profile.funnel));
         if is_quiet() && !profile.funnel.is_complete() {
-            report(&format!("{}: not complete when it was counted", capture.capture.display()));
+            report(&format!("{path}: not complete when it was counted"));
         }
-        // Of what filters have left out, nothing is known any more but how much it was.
-        if profile.instructions() == profile.funnel.instructions {
-            attribute(&mut profile, &program);
+        Ok(Self { profile, program, outcome, decoded: None, outside: Outside::default() })
+    }
+
+    /// Reads a branch list of simpleperf, and reports what of it could not be followed.
+    pub fn of_branch_list(capture: &CaptureArgs, part: &PartArgs) -> Result<Self, Error> {
+        no_trace(capture, part, "a branch list")?;
+        let listed = ListedProfile::open(&capture.capture, &capture.search(&part.program.images))?;
+        for MissingProgram { name, why } in listed.missing.iter().take(MOST_UNLISTED) {
+            report(&format!("no code of {name}: {why}"));
         }
+        if let Some(more @ 1..) = listed.missing.len().checked_sub(MOST_UNLISTED) {
+            report(&format!("no code of {more} more of the programs"));
+        }
+        if listed.found == 0 && !listed.missing.is_empty() {
+            return Err(Error::Message(format!(
+                "{}: a branch list is followed through its programs, and none of its {} is here: name them with --image, or \
+                 their folder with --symfs",
+                capture.capture.display(),
+                listed.missing.len()
+            )));
+        }
+        let programs = format!("{} of {} programs", listed.found, listed.programs);
+        let Expanded { followed, lost } = listed.branches;
+        let say = if lost == 0 { remark } else { report };
+        say(&format!("{} of {programs} followed, {lost} could not be", words::count(followed, "branch")));
+        let outcome = if listed.is_complete() { Outcome::Good } else { Outcome::HadErrors };
+        let ListedProfile { profile, program, .. } = listed;
         Ok(Self { profile, program, outcome, decoded: None, outside: Outside::default() })
     }
 }
 
 /// Refuses options that are about trace, for a file without any.
-pub fn no_trace(
+fn no_trace(
     capture: &CaptureArgs,
     PartArgs { select, filter, .. }: &PartArgs,
     what: &str,
@@ -145,98 +182,4 @@ pub fn no_trace(
     let Some((_, option)) = option.iter().find(|(given, _)| *given) else { return Ok(()) };
     let path = capture.capture.display();
     Err(Error::Message(format!("{path} is {what}, without any trace: {option} are for captures")))
-}
-
-/// Whether a file holds a profile.
-pub fn is_profile(path: &Path) -> bool {
-    first_bytes::<{ store::MAGIC.len() }>(path).is_some_and(|start| store::is_profile(&start))
-}
-
-/// The profile that a file holds.
-pub fn read(path: &Path) -> Result<Profile, Error> {
-    let bytes = map_file(path)?;
-    store::read(bytes.as_slice()).map_err(|damage| Error::Message(format!("{}: {damage}", path.display())))
-}
-
-/// The binaries of a profile that are on this machine; what is said of the others.
-fn programs(profile: &Profile, capture: &CaptureArgs, named: &[ImageFile]) -> (Program, Outcome) {
-    let mut builder = Image::builder();
-    let mut missing = Vec::new();
-    let named: Vec<_> = named.iter().map(|file| (file, image_build_id(&file.path))).collect();
-    for (number, binary) in (0..).zip(&profile.binaries) {
-        builder.number(0);
-        if let Err(why) = add(&mut builder, binary, number, capture, &named) {
-            missing.push((binary, why));
-        }
-    }
-    let used = |file: &ImageFile, id: &Option<String>| {
-        profile.binaries.iter().any(|binary| is_of(binary, file, id.as_deref()))
-    };
-    let mut outcome = Outcome::Good;
-    for (file, id) in named.iter().filter(|(file, id)| !used(file, id)) {
-        let id = id.as_deref().map_or("no build ID".into(), |id| format!("build ID {id}"));
-        report(&format!("{}: {id}: no binary of {} is that", file.path.display(), capture.capture.display()));
-        outcome = Outcome::HadErrors;
-    }
-    for (binary, why) in missing.iter().take(MOST_NAMED) {
-        remark(&format!("{}: no symbols of it: {why}", binary.name));
-    }
-    match missing.len().saturating_sub(MOST_NAMED) {
-        0 => {}
-        1 => remark("1 more binary is not here either"),
-        more => remark(&format!("{more} more binaries are not here either")),
-    }
-    (Program::new(profile, &builder.build()), outcome)
-}
-
-fn image_build_id(path: &Path) -> Option<String> {
-    tracewright_input::build_id(path).ok().flatten()
-}
-
-/// Whether a file that people name is a binary of a profile: by build ID; without any, by the name of the file.
-fn is_of(binary: &Binary, file: &ImageFile, id: Option<&str>) -> bool {
-    if binary.build_id.is_empty() || id.is_none() {
-        let name = file.path.file_name().unwrap_or_default().to_string_lossy();
-        return binary.build_id.is_empty() && name == binary.file_name();
-    }
-    id == Some(&binary.build_id_hex())
-}
-
-/// Adds a binary, in a memory space of its own. `Err`: why it is not here.
-fn add(
-    builder: &mut Builder,
-    binary: &Binary,
-    number: u32,
-    capture: &CaptureArgs,
-    named: &[(&ImageFile, Option<String>)],
-) -> Result<(), String> {
-    let space = Image::space_of(number);
-    let file = named.iter().find(|(file, id)| is_of(binary, file, id.as_deref())).map(|(file, _)| *file);
-    // Its name is that of the profile: where nothing else tells, it is known by that.
-    if !binary.is_elf {
-        let at = file.and_then(|file| Some((&file.path, file.at?)));
-        let (path, at) = at.ok_or("no ELF file: say where it was with --image FILE@ADDR")?;
-        let bytes = map_file(path).map_err(|problem| problem.to_string())?;
-        return builder.raw(&binary.name, bytes, at, space).map_err(|error| error.reason.to_string());
-    }
-    let (bytes, debug) = match file {
-        Some(file) => (map_file(&file.path).map_err(|problem| problem.to_string())?, None),
-        None => {
-            let debuginfod = capture.debuginfod();
-            let find = |path: &str, server| {
-                perf::find_binary(path, &binary.build_id, &capture.symfs, &capture.capture, server)
-            };
-            // Where it ran, where it was when the profile was made, and only then on servers.
-            let found = match (find(&binary.name, None), &binary.found) {
-                (Err(_), Some(path)) => find(path, None).or_else(|_| find(&binary.name, debuginfod.as_ref())),
-                (Err(_), None) => find(&binary.name, debuginfod.as_ref()),
-                (found, _) => found,
-            };
-            let found = found.map_err(|error| error.to_string())?;
-            (found.bytes, found.debug)
-        }
-    };
-    builder.elf(&binary.name, bytes, None, space).map_err(|error| error.reason.to_string())?;
-    debug.into_iter().for_each(|debug| builder.debug(debug));
-    Ok(())
 }

@@ -5,7 +5,8 @@ use std::fmt::Write;
 use tracewright_profile::{DEEPEST, Edge, EventRow, Paths, Place};
 
 use crate::record::grouped;
-use crate::terminal::{END, HEADING, hot, width};
+use crate::table::{percent, ratio, share};
+use crate::terminal::{END, HEADING, width};
 use tracewright::profile::Report;
 use tracewright::{names, words};
 
@@ -310,24 +311,6 @@ fn more(text: &mut String, count: usize, top: usize, what: &str) {
         let what = words::plural(left as u64, what);
         let _ = writeln!(text, "{:>13} more {what} (--top)", grouped(left as u64));
     }
-}
-
-/// `12.3` in six columns, hot if it is much.
-fn share(part: u64, all: u64) -> String {
-    hot(part, all, format!("{:>6}", percent(part, all)))
-}
-
-/// `12.3`.
-fn percent(part: u64, all: u64) -> String {
-    format!("{:.1}", 100.0 * part as f64 / all.max(1) as f64)
-}
-
-/// `1.23`.
-fn ratio(cycles: u64, instructions: u64) -> String {
-    if instructions == 0 {
-        return "-".into();
-    }
-    format!("{:.2}", cycles as f64 / instructions as f64)
 }
 
 /// A number in at most seven characters: `12.3`, `123456`, `12.3M`.

@@ -7,11 +7,11 @@ use tracewright_core::text::Printable;
 use tracewright_qemu::read::Log;
 
 use super::open;
-use crate::csv::Csv;
 use crate::json::line;
 use crate::output::{Error, Outcome, Output, printable_path, report};
 use crate::record::grouped;
 use crate::table::TableArgs;
+use tracewright::csv::Csv;
 
 /// Shows what a retirement log holds, by thread and by mapping.
 pub fn stats(path: &Path, thread: Option<u32>, table: TableArgs) -> Result<Outcome, Error> {
@@ -75,15 +75,7 @@ fn text(out: &mut impl Write, path: &Path, log: &Log, counts: &LogCounts) -> std
 
 /// A row for each thread.
 fn rows(counts: &LogCounts) -> String {
-    let mut csv = Csv::new([
-        "thread",
-        "instructions",
-        "blocks",
-        "traps",
-        "translations",
-        "bytes",
-        "bits_per_instruction",
-    ]);
+    let mut csv = Csv::new("thread,instructions,blocks,traps,translations,bytes,bits_per_instruction");
     for of in &counts.threads {
         let ThreadCounts { index, totals, blocks, traps } = of;
         csv.row([

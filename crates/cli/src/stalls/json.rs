@@ -6,13 +6,17 @@ use tracewright_flow::Instructions;
 use tracewright_image::Image;
 use tracewright_profile::{Account, Cost, Kind, Stalls};
 
-use super::table::Tables;
 use crate::json;
-use tracewright::SourceStalls;
 use tracewright::names;
+use tracewright::stalls::{SourceStalls, StallTables};
 
 /// One object.
-pub fn object(sources: &[(&str, &SourceStalls)], tables: &Tables, image: &Image, tally: &Tally) -> String {
+pub fn object(
+    sources: &[(&str, &SourceStalls)],
+    tables: &StallTables,
+    image: &Image,
+    tally: &Tally,
+) -> String {
     let of = sources.iter().filter_map(|(name, source)| Some(account(name, source.stalls.as_ref()?, image)));
     let functions = tables.functions.iter().map(|(name, cost)| row(json!({ "function": name }), cost));
     let lines = tables.lines.iter().map(|(place, cost)| {

@@ -1,21 +1,20 @@
 //! `tracewright stalls`: where the cycles went.
 
-mod csv;
 mod json;
-mod pictures;
-mod table;
 mod text;
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::TypedValueParser;
+use tracewright::csv;
+use tracewright::stalls::{SourceStalls, StallMeter, StallOrder, StallRows, StallTables};
 use tracewright::words::{Wanted, how_to_get};
-use tracewright::{SourceStalls, StallMeter};
 use tracewright_input::{Capture, Protocol, Source};
 use tracewright_profile::Window;
+use tracewright_report::{stall_histogram, stall_timeline};
 
-use self::table::Tables;
-use crate::args::{CaptureArgs, InlineArgs, ProgramArgs, SelectArgs};
+use crate::args::{CaptureArgs, InlineArgs, ProgramArgs, SelectArgs, named};
 use crate::clocks::{self, report_ends};
 use crate::decode::Within;
 use crate::filter::FilterArgs;
@@ -58,12 +57,12 @@ pub struct Opts {
     inline: InlineArgs,
 
     /// Only this table; of CSV: which rows, functions if not given.
-    #[arg(long, value_enum)]
-    by: Option<By>,
+    #[arg(long, value_parser = rows())]
+    by: Option<StallRows>,
 
     /// What comes first.
-    #[arg(long, value_enum, default_value_t = Sort::Stalls)]
-    sort: Sort,
+    #[arg(long, value_parser = order(), default_value = "stalls")]
+    sort: StallOrder,
 
     /// How many rows a table has.
     #[arg(long, value_name = "N", default_value_t = 10)]
@@ -84,21 +83,18 @@ pub struct Opts {
     force: ForceArgs,
 }
 
-/// What a row is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum By {
-    Functions,
-    Lines,
-    Instructions,
+/// Kinds of rows by name.
+fn rows() -> impl TypedValueParser<Value = StallRows> {
+    use StallRows::{Functions, Instructions, Lines};
+    named([("functions", "", Functions), ("lines", "", Lines), ("instructions", "", Instructions)])
 }
 
-/// What comes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Sort {
-    /// What waited most.
-    Stalls,
-    /// What took most cycles.
-    Cycles,
+/// Orders of rows by name.
+fn order() -> impl TypedValueParser<Value = StallOrder> {
+    named([
+        ("stalls", "What waited most", StallOrder::Stalls),
+        ("cycles", "What took most cycles", StallOrder::Cycles),
+    ])
 }
 
 /// Runs the verb.
@@ -134,7 +130,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         opts.filter.report_nothing(&trace);
         outcome = Outcome::HadErrors;
     }
-    let tables = Tables::new(&sources, image, opts.sort, opts.inline.shows());
+    let tables = StallTables::new(&sources, image, opts.sort, opts.inline.shows());
     let names: Vec<_> = sources.iter().map(|source| capture.sources[source.index].name.as_str()).collect();
     let title = title(&opts.capture.capture);
     if opts.timeline.is_some() && sources.len() != 1 {
@@ -142,13 +138,17 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         return Err(Error::Message(message.into()));
     }
     if let Some(file) = histogram {
-        file.write_whole(pictures::histogram(&title, &sources).as_bytes(), sources.is_empty())?;
+        let stalls = sources.iter().filter_map(|source| source.stalls.as_ref());
+        file.write_whole(stall_histogram(&title, stalls).as_bytes(), sources.is_empty())?;
     }
-    if let (Some(file), [source]) = (timeline, &mut sources[..]) {
-        file.write_whole(pictures::timeline(&title, source, opts.top).as_bytes(), false)?;
+    if let (Some(file), [SourceStalls { stalls: Some(stalls), functions, .. }]) = (timeline, &mut sources[..])
+    {
+        file.write_whole(stall_timeline(&title, stalls, functions, opts.top).as_bytes(), false)?;
     }
     let text = match opts.table.json {
-        _ if opts.table.is_csv() => csv::rows(opts.by.unwrap_or(By::Functions), &tables, image),
+        _ if opts.table.is_csv() => {
+            csv::stalls::rows(opts.by.unwrap_or(StallRows::Functions), &tables, image)
+        }
         true => {
             let named: Vec<_> = names.iter().copied().zip(&sources).collect();
             json::object(&named, &tables, image, &tally)

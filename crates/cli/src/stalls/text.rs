@@ -6,40 +6,37 @@ use tracewright_core::text::Printable;
 use tracewright_image::Image;
 use tracewright_profile::{Account, Cost, Kind, Stalls};
 
-use super::table::{Instruction, Tables};
-use super::{By, Opts, Sort};
+use super::Opts;
 use crate::record::grouped;
-use crate::terminal::{END, HEADING, hot, width};
-use tracewright::{SourceStalls, disassembly, names, words};
+use crate::table::{percent, ratio, share};
+use crate::terminal::{END, HEADING, width};
+use tracewright::stalls::{SourceStalls, StallInstruction, StallOrder, StallRows, StallTables};
+use tracewright::{disassembly, names, words};
 use tracewright_engine::Line;
 
 /// Columns of the numbers before a name, with the blanks after them.
 const NUMBERS: usize = 53;
 
-/// What tells the time, in words.
-pub fn clock(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Delta => "retirement-delta trace",
-        Kind::Counts => "cycle counts",
-        Kind::Times => "times in the trace",
-        Kind::Timestamps => "timestamps",
-    }
-}
-
 /// All that is asked for.
-pub fn all(opts: &Opts, names: &[&str], sources: &[SourceStalls], tables: &Tables, image: &Image) -> String {
+pub fn all(
+    opts: &Opts,
+    names: &[&str],
+    sources: &[SourceStalls],
+    tables: &StallTables,
+    image: &Image,
+) -> String {
     let mut text = String::new();
     for (name, source) in names.iter().zip(sources) {
         if let Some(stalls) = &source.stalls {
             account(&mut text, name, stalls);
         }
     }
-    let wants = |by: By| opts.by.is_none_or(|asked| asked == by);
-    if wants(By::Functions) {
+    let wants = |by: StallRows| opts.by.is_none_or(|asked| asked == by);
+    if wants(StallRows::Functions) {
         let rows = tables.functions.iter().map(|(name, cost)| (name.clone(), *cost));
         table(&mut text, opts, "function", tables, tables.functions.len(), rows);
     }
-    if wants(By::Lines) {
+    if wants(StallRows::Lines) {
         let rows = tables.lines.iter().map(|(place, cost)| {
             let line = format!("{}:{} ", names::file_name(&place.file), place.line);
             let room = (width() - NUMBERS).saturating_sub(line.chars().count()).max(8);
@@ -53,7 +50,7 @@ pub fn all(opts: &Opts, names: &[&str], sources: &[SourceStalls], tables: &Table
             }
         }
     }
-    if wants(By::Instructions) {
+    if wants(StallRows::Instructions) {
         instructions(&mut text, opts, tables, image);
     }
     if opts.by.is_none() {
@@ -68,7 +65,7 @@ fn account(text: &mut String, name: &str, stalls: &Stalls) {
     let mut line = |number: u64, what: &str| {
         let _ = writeln!(text, "{:>16}  {what}", grouped(number));
     };
-    line(stalls.account().all(), &format!("cycles of {}, from {}", Printable(name), clock(stalls.kind())));
+    line(stalls.account().all(), &format!("cycles of {}, from {}", Printable(name), stalls.kind().words()));
     let parts = [
         (before, "before the first instruction"),
         (lost, "while trace was lost or switched off"),
@@ -110,7 +107,7 @@ fn table(
     text: &mut String,
     opts: &Opts,
     what: &str,
-    tables: &Tables,
+    tables: &StallTables,
     count: usize,
     rows: impl Iterator<Item = (String, Cost)>,
 ) {
@@ -134,7 +131,7 @@ fn more(text: &mut String, opts: &Opts, count: usize, what: &str) {
     }
 }
 
-fn numbers(text: &mut String, cost: &Cost, tables: &Tables) {
+fn numbers(text: &mut String, cost: &Cost, tables: &StallTables) {
     let _ = write!(
         text,
         "{:>14}{}{:>14}{}{:>11}  ",
@@ -146,14 +143,14 @@ fn numbers(text: &mut String, cost: &Cost, tables: &Tables) {
     );
 }
 
-fn instructions(text: &mut String, opts: &Opts, tables: &Tables, image: &Image) {
+fn instructions(text: &mut String, opts: &Opts, tables: &StallTables, image: &Image) {
     let (first, of) = match opts.sort {
-        Sort::Stalls => ("stalls", tables.all.stalled),
-        Sort::Cycles => ("cycles", tables.all.cycles),
+        StallOrder::Stalls => ("stalls", tables.all.stalled),
+        StallOrder::Cycles => ("cycles", tables.all.cycles),
     };
     let _ = writeln!(text, "\n{HEADING}{first:>14}{:>6}{:>11}  instruction{END}", "%", "per instr.");
     for (instruction, cost) in tables.instructions.iter().take(opts.top) {
-        let number = if opts.sort == Sort::Stalls { cost.stalled } else { cost.cycles };
+        let number = if opts.sort == StallOrder::Stalls { cost.stalled } else { cost.cycles };
         let (share, each) = (share(number, of), ratio(cost.cycles, cost.retired));
         let _ = write!(text, "{:>14}{share}{each:>11}  ", grouped(number));
         let _ = writeln!(text, "{}", words(instruction, image, width() - 33));
@@ -162,8 +159,8 @@ fn instructions(text: &mut String, opts: &Opts, tables: &Tables, image: &Image) 
 }
 
 /// An instruction and where it is.
-fn words(instruction: &Instruction, image: &Image, width: usize) -> String {
-    let Instruction { isa, space, at } = instruction;
+fn words(instruction: &StallInstruction, image: &Image, width: usize) -> String {
+    let StallInstruction { isa, space, at } = instruction;
     let mut line = Line::default();
     disassembly::write(&mut line, *isa, at);
     let code = String::from_utf8_lossy(line.bytes()).into_owned();
@@ -188,26 +185,8 @@ fn longest(text: &mut String, opts: &Opts, sources: &[SourceStalls], image: &Ima
     for stall in all.iter().take(opts.top.min(5)) {
         let found = tracewright_flow::Instructions::new(image, stall.space, &stall.block);
         let Some(at) = found.into_iter().nth(stall.at as usize) else { continue };
-        let instruction = Instruction { isa: stall.block.isa, space: stall.space, at };
+        let instruction = StallInstruction { isa: stall.block.isa, space: stall.space, at };
         let _ = write!(text, "{:>14}{:>17}  ", grouped(stall.length), grouped(stall.cycle));
         let _ = writeln!(text, "{}", words(&instruction, image, width() - 33));
     }
-}
-
-/// `12.3` in six columns, hot if it is much.
-fn share(part: u64, all: u64) -> String {
-    hot(part, all, format!("{:>6}", percent(part, all)))
-}
-
-/// `12.3`.
-fn percent(part: u64, all: u64) -> String {
-    format!("{:.1}", 100.0 * part as f64 / all.max(1) as f64)
-}
-
-/// `1.23`.
-fn ratio(cycles: u64, instructions: u64) -> String {
-    if instructions == 0 {
-        return "-".into();
-    }
-    format!("{:.2}", cycles as f64 / instructions as f64)
 }

@@ -10,12 +10,12 @@ use tracewright_engine::{Counted, Counts, Distances, Kind, PacketsRead};
 use tracewright_input::{Buffer, Capture, Protocol, Source};
 
 use crate::args::{CaptureArgs, OffsetArgs, SelectArgs};
-use crate::csv::{Cell, Csv};
 use crate::output::{Error, Outcome, Output};
 use crate::packets::report_read;
-use crate::table::TableArgs;
+use crate::table::{self, TableArgs};
 use crate::terminal::{END, HEADING};
 use crate::{json, progress, retirement};
+use tracewright::csv::{Cell, Csv};
 
 /// Count packets and bytes: by source, by kind, and how far apart synchronisation points are. Of a log of tracewright's plugin for QEMU:
 /// instructions and bytes, by thread and by mapping.
@@ -60,7 +60,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let capture = trace.capture();
     let mut out = Output::stdout(opts.table.form());
     let mut another = false;
-    let mut csv = Csv::new(["buffer", "source", "id", "protocol", "kind", "packets", "bytes"]);
+    let mut csv = Csv::new("buffer,source,id,protocol,kind,packets,bytes");
     for buffer in trace.buffers()? {
         let read = progress::on(&trace, buffer).count_packets(buffer)?;
         let counted = &read.value;
@@ -308,5 +308,5 @@ fn distance(distance: &Distances) -> Option<Value> {
 
 /// `12.3%`
 fn percent(part: u64, whole: u64) -> String {
-    format!("{:.1}%", 100.0 * part as f64 / whole.max(1) as f64)
+    format!("{}%", table::percent(part, whole))
 }

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use tracewright::profile::Outside;
+use tracewright::profile::{KeptProfile, Outside};
 use tracewright::timeline::{Chrome, Firefox, Perfetto, SliceWriter, SourceSlices, Unit, Viewer};
 use tracewright::words::{self, Wanted, how_to_get};
 use tracewright::{Capture, Clocks, ThreadNames, Trace, has_timestamps};
@@ -18,7 +18,7 @@ use crate::decode::Within;
 use crate::filter::{FilterArgs, PartArgs, reasons};
 use crate::funnel::{self, Left};
 use crate::output::{Error, ForceArgs, Form, Outcome, Output, format_of, remark, report, report_unwritten};
-use crate::profile::open::{Counted, Decoded, is_profile};
+use crate::profile::open::{Counted, Decoded};
 use crate::record::grouped;
 
 /// Write which function ran when, for Perfetto, Chrome or the Firefox Profiler.
@@ -118,7 +118,7 @@ pub enum Format {
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     opts.part.filter.window()?;
-    if is_profile(&opts.capture.capture) {
+    if KeptProfile::is_in(&opts.capture.capture) {
         let path = opts.capture.capture.display();
         return Err(Error::Message(format!("{path} is a profile: it does not tell when things ran")));
     }

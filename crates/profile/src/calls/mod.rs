@@ -64,7 +64,7 @@ impl CallTree {
     }
 }
 
-pub use rows::{TreeRow, TreeRowKind};
+pub use rows::{NumberedRow, TreeRow, TreeRowKind};
 pub use stack::{DEEPEST, How, StackedCall, Watch};
 pub use tracker::{Losses, Thread, Tracker};
 pub use tree::{CallSums, Calls, Edge, Node, Tree};

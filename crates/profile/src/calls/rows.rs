@@ -2,6 +2,8 @@
 
 use std::cmp::Reverse;
 
+use tracewright_flow::hash::HashMap;
+
 use super::{CallSums, CallTree};
 use crate::export::folded::Weight;
 
@@ -25,7 +27,41 @@ pub enum TreeRowKind {
     Smaller(usize),
 }
 
+/// A node of a call tree with the number of its row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NumberedRow {
+    /// Number of the row.
+    pub number: usize,
+    /// Number of the caller's row, if the caller has one.
+    pub parent: Option<usize>,
+    /// Number of callers above it.
+    pub depth: usize,
+    /// Number of the node.
+    pub node: u32,
+    /// Sums of the node, with all nodes below.
+    pub inclusive: CallSums,
+}
+
 impl CallTree {
+    /// Returns a row for each node that executed instructions, callers before what they call.
+    pub fn numbered_rows(&self) -> Vec<NumberedRow> {
+        let mut numbers: HashMap<u32, usize> = HashMap::default();
+        let mut rows = Vec::new();
+        for TreeRow { depth, what, inclusive } in self.rows(Weight::Instructions, 0) {
+            let TreeRowKind::Node(node) = what else { continue };
+            let (number, parent) = (rows.len(), self.tree.nodes()[node as usize].parent);
+            let parent = parent.and_then(|parent| numbers.get(&parent).copied());
+            numbers.insert(node, number);
+            rows.push(NumberedRow { number, parent, depth, node, inclusive });
+        }
+        rows
+    }
+
+    /// Returns the weight of the whole tree.
+    pub fn total(&self, weight: Weight) -> u64 {
+        self.tree.nodes().iter().map(|node| weight.of(&node.own)).sum()
+    }
+
     /// Returns the rows of the tree: each function, the heaviest call first, before what it calls. Functions that weigh
     /// less than `least` together with what they call are summed up, and left out if the sum is less, too. Threads are rows
     /// if there are several.

@@ -36,6 +36,13 @@ pub struct Node {
     pub own: CallSums,
 }
 
+impl Node {
+    /// Returns the number of calls; `None` for inlined functions and threads, which are not called.
+    pub fn counted_calls(&self) -> Option<u64> {
+        (!self.is_inlined && self.parent.is_some()).then_some(self.calls)
+    }
+}
+
 /// Call tree: the sums of each function on each call path.
 #[derive(Clone, Debug, Default)]
 pub struct Tree {

@@ -6,10 +6,9 @@ use tracewright_core::{Block, Element};
 use tracewright_engine::{At, Consumer, Source};
 use tracewright_flow::cut;
 use tracewright_image::Image;
-use tracewright_profile::{Clock, Told};
 
 use super::{Excerpt, ExcerptOptions, Listed};
-use crate::clocks::ClockEnd;
+use crate::clocks::SourceClock;
 
 /// Keeps the elements of each source that are next to a point.
 pub(crate) struct Near<'a> {
@@ -22,7 +21,7 @@ const MOST_BETWEEN: usize = 1 << 16;
 /// A source of which elements are kept.
 #[derive(Default)]
 pub(crate) struct NearState<'a> {
-    clock: Option<Option<Clock<'a>>>,
+    clock: SourceClock<'a>,
     time: Option<u64>,
     before: VecDeque<Listed>,
     /// Instructions in `before`.
@@ -46,11 +45,7 @@ impl<'a> NearState<'a> {
         if let Element::Timestamp { value: value @ 1.., .. } = element {
             self.time = Some(*value);
         }
-        let clock = self.clock.get_or_insert_with(|| options.clocks.and_then(|clocks| clocks.clock(source)));
-        match clock.as_mut()?.take(element) {
-            Told::Block(stamps) => Some(stamps.into()),
-            _ => None,
-        }
+        self.clock.take(options.clocks, source, element).map(Box::from)
     }
 
     fn push_before(&mut self, listed: Listed, count: u64) {
@@ -150,11 +145,7 @@ impl<'a> Consumer for Near<'a> {
             before: state.before.into(),
             after: state.after,
             dropped: state.dropped,
-            end: state
-                .clock
-                .as_mut()
-                .and_then(Option::as_mut)
-                .map(|clock| ClockEnd { id: at.source.id, end: clock.end() }),
+            end: state.clock.end(at.source.id),
         });
     }
 

@@ -1,12 +1,16 @@
 //! Profiles: how often each part of the code ran.
 //!
 //! [`BlockCounter`] counts blocks on all cores; [`WindowCounter`] counts those of a window of time, in order; [`Follower`] follows calls,
-//! loops and paths, in order; [`ContextCounter`] counts blocks by calling context, in order.
+//! loops and paths, in order; [`ContextCounter`] counts blocks by calling context, in order. [`KeptProfile`] is a profile from a file,
+//! and [`ListedProfile`] one of a branch list of simpleperf.
 
 mod contextual;
 mod counted;
 mod handlers;
+mod kept;
+mod listed;
 mod ordered;
+mod programs;
 mod report;
 mod windowed;
 
@@ -21,7 +25,10 @@ use tracewright_profile::{Funnel, Profile, Program};
 pub use self::contextual::{ContextCounter, ContextState};
 pub use self::counted::{BlockCounter, in_binaries};
 pub use self::handlers::{HandlerFinder, HandlerState};
+pub use self::kept::KeptProfile;
+pub use self::listed::ListedProfile;
 pub use self::ordered::{FollowState, Followed, Follower, Only};
+pub use self::programs::{MissingProgram, ProgramError, ProgramSearch};
 pub use self::report::Report;
 pub(crate) use self::report::counted_functions;
 pub(crate) use self::windowed::OrderedCounts;

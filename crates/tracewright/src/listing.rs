@@ -1,43 +1,49 @@
-//! Elements as lines, with the cycles of instructions where a clock tells them.
+//! Listings: elements as lines of text, with the cycles of instructions where a clock tells them.
+//!
+//! [`Listing`] decodes to the lines that a [`Lines`] of your own makes; [`TextCache`] keeps those of blocks, which run again and again.
 
-use tracewright::Clocks;
 use tracewright_core::{Element, Stamp};
-use tracewright_engine::{At, Consumer, Source};
+use tracewright_engine::{At, Consumer, Line, Source};
 
-use super::cycles;
-use tracewright_engine::Line;
+use crate::clocks::{ClockEnd, Clocks, SourceClock};
+pub use crate::text_cache::TextCache;
 
-/// When an element happened.
+/// Time of an element.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct When<'a> {
-    /// When the instructions of a block retired, if there is a clock.
+    /// Cycles in which the instructions of a block retired, if there is a clock.
     pub stamps: Option<&'a [Stamp]>,
-    /// The last timestamp of its source.
+    /// Last timestamp of its source.
     pub time: Option<u64>,
 }
 
-/// What makes lines of elements.
+/// A writer of lines for elements.
 pub trait Lines: Sync {
     /// Writes the lines of an element.
     fn lines(&self, line: &mut Line, at: &At<'_>, element: &Element, when: When<'_>);
 }
 
-/// Lists elements.
+/// Consumer that writes the lines of elements, in order.
+#[derive(Debug)]
 pub struct Listing<'a, L> {
+    /// Writer of the lines.
     pub lines: L,
+    /// Clocks, if the cycle of each instruction is wanted.
     pub clocks: Option<&'a Clocks>,
-    /// Whether timestamps are wanted.
+    /// Set if timestamps are wanted.
     pub times: bool,
+    /// Called with how the clock of each source ended.
+    pub ended: fn(ClockEnd),
 }
 
 /// A source that is being listed.
 #[derive(Debug, Default)]
-pub struct State<'a> {
-    cycles: cycles::State<'a>,
+pub struct ListingState<'a> {
+    clock: SourceClock<'a>,
     time: Option<u64>,
 }
 
-impl State<'_> {
+impl ListingState<'_> {
     fn note(&mut self, element: &Element) {
         // 0 means unknown.
         if let Element::Timestamp { value: value @ 1.., .. } = element {
@@ -47,22 +53,22 @@ impl State<'_> {
 }
 
 impl<'a, L: Lines> Consumer for Listing<'a, L> {
-    type State = State<'a>;
+    type State = ListingState<'a>;
     type Output = Line;
 
     fn element(&self, state: &mut Self::State, line: &mut Line, at: &At<'_>, element: &Element) {
         state.note(element);
-        let stamps = state.cycles.take(self.clocks, at.source.index, element);
+        let stamps = state.clock.take(self.clocks, at.source.index, element);
         self.lines.lines(line, at, element, When { stamps, time: state.time });
     }
 
     fn passed(&self, state: &mut Self::State, source: &Source<'_>, element: &Element) {
         state.note(element);
-        state.cycles.take(self.clocks, source.index, element);
+        state.clock.take(self.clocks, source.index, element);
     }
 
     fn end(&self, state: &mut Self::State, _line: &mut Line, at: &At<'_>, _overflowed: bool) {
-        state.cycles.end(at.source.id);
+        state.clock.end(at.source.id).into_iter().for_each(self.ended);
     }
 
     /// Cycles are summed up from the beginning, and a timestamp holds until the next.

@@ -1,21 +1,24 @@
+//! OpenCSD's listing of packets.
+
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use tracewright_core::text::Printable;
-use tracewright_engine::{AnyPacket, Found, Place, Role, Source};
+use tracewright_engine::{AnyPacket, Found, Line, Lost, Place, Role, Source};
 use tracewright_etm::packet::{Packet, opencsd};
-use tracewright_frames::Lost;
 use tracewright_input::{Buffer, Capture};
 
-use super::Printer;
-use tracewright_engine::Line;
+use crate::print::PacketPrinter;
 
 /// Skipped bytes OpenCSD shows in a line.
 const SKIPPED: usize = 8;
 
-/// What `trc_pkt_lister` of OpenCSD 1.8.0 prints, without its banner.
-#[derive(Default)]
-pub struct OpenCsd {
+/// Printer of the packet lines of OpenCSD 1.8.0's `trc_pkt_lister`, byte for byte, without its banner. Read packets with
+/// [`Options::like_opencsd`](crate::Options).
+#[derive(Debug)]
+pub struct OpenCsdPackets {
+    /// Takes losses, for which OpenCSD's listing has no line.
+    report: fn(&Lost),
     /// Without frames OpenCSD knows no ID.
     framed: bool,
     /// By source index in the capture.
@@ -26,7 +29,7 @@ pub struct OpenCsd {
 }
 
 /// Skipped bytes of one source, gathered to lines as OpenCSD does.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 struct Skipped {
     bytes: Vec<u8>,
     /// The line's index.
@@ -36,7 +39,13 @@ struct Skipped {
     after_full: Option<u64>,
 }
 
-impl OpenCsd {
+impl OpenCsdPackets {
+    /// Creates a printer. Losses go to `report`: OpenCSD's listing has no line for them.
+    pub fn new(report: fn(&Lost)) -> Self {
+        let (printers, skipped) = (Vec::new(), Vec::new());
+        Self { report, framed: false, printers, line: Line::default(), skipped }
+    }
+
     /// Writes the line of a packet, or of skipped bytes if it is `None`.
     fn line(
         &mut self,
@@ -79,7 +88,7 @@ impl OpenCsd {
     }
 }
 
-impl Printer for OpenCsd {
+impl PacketPrinter for OpenCsdPackets {
     fn buffer(&mut self, out: &mut impl Write, capture: &Capture, buffer: &Buffer) -> io::Result<()> {
         self.printers = vec![opencsd::Printer::default(); capture.sources.len()];
         self.skipped = vec![Skipped::default(); capture.sources.len()];
@@ -137,8 +146,7 @@ impl Printer for OpenCsd {
     }
 
     fn lost(&mut self, _out: &mut impl Write, lost: &Lost) -> io::Result<()> {
-        // OpenCSD's listing has no line for it.
-        crate::output::report(&lost.to_string());
+        (self.report)(lost);
         Ok(())
     }
 

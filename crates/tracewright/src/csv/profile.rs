@@ -1,16 +1,15 @@
-//! Rows of one kind as comma-separated values. Which columns there are never depends on the capture.
+//! Profiles as comma-separated values: rows of one kind. Columns do not depend on the capture.
 
 use std::borrow::Cow;
 
-use clap::ValueEnum;
 use tracewright_core::{Class, Flow, Role};
 use tracewright_profile::{Code, Place, Profile, Program, branches};
 
-use crate::csv::{Cell, Csv};
-use tracewright::profile::Report;
+use super::{Cell, Csv};
+use crate::profile::Report;
 
-/// What each row is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+/// Kind of the rows of a table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rows {
     /// A function: calls, instructions and cycles, of its own and with what it calls.
     #[default]
@@ -34,25 +33,53 @@ pub enum Rows {
 }
 
 impl Rows {
-    /// Whether the table has them.
-    pub fn are_of_table(self) -> bool {
+    /// All kinds.
+    pub const ALL: [Self; 9] = [
+        Self::Functions,
+        Self::Loops,
+        Self::Blocks,
+        Self::Branches,
+        Self::Edges,
+        Self::CallEdges,
+        Self::CallTree,
+        Self::Events,
+        Self::FunctionEvents,
+    ];
+
+    /// Returns the name of the kind: `call-edges`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Functions => "functions",
+            Self::Loops => "loops",
+            Self::Blocks => "blocks",
+            Self::Branches => "branches",
+            Self::Edges => "edges",
+            Self::CallEdges => "call-edges",
+            Self::CallTree => "call-tree",
+            Self::Events => "events",
+            Self::FunctionEvents => "function-events",
+        }
+    }
+
+    /// Returns whether a [`Report`] has these rows, for [`of_report`]. Others are of [`counted`], and of a call tree.
+    pub fn are_of_report(self) -> bool {
         !matches!(self, Self::Blocks | Self::Branches | Self::Edges | Self::CallTree)
     }
 
-    /// Whether it must be known in which order things ran.
+    /// Returns whether the rows need the order of execution.
     pub fn need_order(self) -> bool {
         matches!(self, Self::Events | Self::FunctionEvents | Self::CallEdges | Self::CallTree)
     }
 }
 
-/// The columns that say where something is, in what they are put before.
+/// A header that begins with the columns of a place.
 macro_rules! columns {
-    ($($more:literal),*) => {
-        ["binary", "build_id", "address", "function", "file", "line", $($more),*]
+    ($more:literal) => {
+        concat!("binary,build_id,address,function,file,line,", $more)
     };
 }
 
-/// A row that begins with where something is.
+/// A row that begins with the cells of a place.
 macro_rules! row {
     ($places:expr, $place:expr, $($more:expr),*) => {{
         let [binary, build_id, address, function, file, line] = $places.cells($place);
@@ -60,7 +87,7 @@ macro_rules! row {
     }};
 }
 
-/// What is known of places.
+/// Names and lines of places.
 struct Places<'a> {
     profile: &'a Profile,
     program: &'a Program,
@@ -82,7 +109,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// Rows that the table does not have.
+/// Returns the rows of blocks, branches or edges of a profile; rows of a report and of a call tree are not here.
 pub fn counted(rows: Rows, profile: &Profile, program: &Program) -> String {
     let places = Places { profile, program };
     match rows {
@@ -92,7 +119,7 @@ pub fn counted(rows: Rows, profile: &Profile, program: &Program) -> String {
     }
 }
 
-/// Rows of the table.
+/// Returns the rows of a report.
 pub fn of_report(rows: Rows, report: &Report<'_>, profile: &Profile) -> String {
     let places = Places { profile, program: report.program };
     match rows {
@@ -106,12 +133,7 @@ pub fn of_report(rows: Rows, report: &Report<'_>, profile: &Profile) -> String {
 
 fn functions(report: &Report<'_>, places: &Places<'_>) -> String {
     let mut csv = Csv::new(columns!(
-        "calls",
-        "calls_estimated",
-        "instructions",
-        "inclusive_instructions",
-        "cycles",
-        "inclusive_cycles"
+        "calls,calls_estimated,instructions,inclusive_instructions,cycles,inclusive_cycles"
     ));
     for (number, of) in &report.functions {
         let function = &report.calls.functions.list()[*number as usize];
@@ -141,15 +163,8 @@ fn functions(report: &Report<'_>, places: &Places<'_>) -> String {
 }
 
 fn call_edges(report: &Report<'_>) -> String {
-    let mut csv = Csv::new([
-        "caller",
-        "callee",
-        "inlined",
-        "calls",
-        "calls_estimated",
-        "inclusive_instructions",
-        "inclusive_cycles",
-    ]);
+    let mut csv =
+        Csv::new("caller,callee,inlined,calls,calls_estimated,inclusive_instructions,inclusive_cycles");
     for (caller, callee, of) in &report.edges {
         csv.row([
             report.calls.functions.name(*caller).into(),
@@ -165,15 +180,7 @@ fn call_edges(report: &Report<'_>) -> String {
 }
 
 fn loops(report: &Report<'_>, places: &Places<'_>) -> String {
-    let mut csv = Csv::new(columns!(
-        "depth",
-        "irreducible",
-        "entries",
-        "trips",
-        "trips_least",
-        "trips_most",
-        "instructions"
-    ));
+    let mut csv = Csv::new(columns!("depth,irreducible,entries,trips,trips_least,trips_most,instructions"));
     for (of, trips) in &report.loops {
         let range = trips.range.filter(|_| report.is_ordered);
         csv.row(row!(
@@ -192,7 +199,7 @@ fn loops(report: &Report<'_>, places: &Places<'_>) -> String {
 }
 
 fn events(report: &Report<'_>, places: &Places<'_>) -> String {
-    let mut csv = Csv::new(columns!("event", "count", "timed", "within_cycles", "within_cycles_most"));
+    let mut csv = Csv::new(columns!("event,count,timed,within_cycles,within_cycles_most"));
     for (event, place, of) in &report.events {
         let event = u32::from(*event);
         csv.row(row!(places, *place, event, of.count, of.timed, of.cycles, of.most));
@@ -201,7 +208,7 @@ fn events(report: &Report<'_>, places: &Places<'_>) -> String {
 }
 
 fn events_of_functions(report: &Report<'_>) -> String {
-    let mut csv = Csv::new(["function", "event", "count", "timed", "within_cycles", "within_cycles_most"]);
+    let mut csv = Csv::new("function,event,count,timed,within_cycles,within_cycles_most");
     for (event, name, of) in report.events_of_functions() {
         let event = u32::from(event);
         csv.row([
@@ -224,7 +231,7 @@ fn sorted(profile: &Profile) -> Vec<&Code> {
 }
 
 fn blocks(places: &Places<'_>) -> String {
-    let mut csv = Csv::new(columns!("bytes", "block_instructions", "count", "taken", "not_taken", "through"));
+    let mut csv = Csv::new(columns!("bytes,block_instructions,count,taken,not_taken,through"));
     for code in sorted(places.profile) {
         let runs = places.profile.blocks[code];
         csv.row(row!(
@@ -242,7 +249,7 @@ fn blocks(places: &Places<'_>) -> String {
 }
 
 fn of_branches(places: &Places<'_>) -> String {
-    let mut csv = Csv::new(columns!("kind", "taken", "not_taken", "targets"));
+    let mut csv = Csv::new(columns!("kind,taken,not_taken,targets"));
     for of in branches(places.profile) {
         let targets = of.targets.len() as u64;
         csv.row(row!(places, of.place, kind(of.class), of.taken, of.not_taken, targets));
@@ -251,17 +258,8 @@ fn of_branches(places: &Places<'_>) -> String {
 }
 
 fn edges(places: &Places<'_>) -> String {
-    let mut csv = Csv::new(columns!(
-        "kind",
-        "outcome",
-        "count",
-        "to_binary",
-        "to_build_id",
-        "to_address",
-        "to_function",
-        "to_file",
-        "to_line"
-    ));
+    let mut csv =
+        Csv::new(columns!("kind,outcome,count,to_binary,to_build_id,to_address,to_function,to_file,to_line"));
     for of in branches(places.profile) {
         let mut targets: Vec<_> = of.targets.iter().map(|&(to, count)| (Some(to), "taken", count)).collect();
         // What comes after a branch that was not taken is what comes after it in memory.

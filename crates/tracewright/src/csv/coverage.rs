@@ -1,27 +1,15 @@
-//! How much ran of each function, as comma-separated values.
+//! Coverage as comma-separated values.
 
 use tracewright_profile::Profile;
 use tracewright_profile::coverage::{Coverage, Part};
 
-use crate::csv::{Cell, Csv};
+use super::{Cell, Csv};
 
-/// A row for each function.
+/// Returns a row for each function: how much of it ran.
 pub fn functions(coverage: &Coverage, profile: &Profile) -> String {
-    let mut csv = Csv::new([
-        "file",
-        "line",
-        "function",
-        "binary",
-        "address",
-        "calls",
-        "calls_estimated",
-        "lines_ran",
-        "lines",
-        "branches_ran",
-        "branches",
-        "instructions_ran",
-        "instructions",
-    ]);
+    let mut csv = Csv::new(
+        "file,line,function,binary,address,calls,calls_estimated,lines_ran,lines,branches_ran,branches,instructions_ran,instructions",
+    );
     for (number, file) in (0..).zip(&coverage.files) {
         for function in coverage.functions_of(number) {
             let binary = function.start.and_then(|start| profile.binaries.get(start.binary as usize));

@@ -1,27 +1,15 @@
-//! A function with its counts, as comma-separated values.
+//! Annotated functions as comma-separated values.
 
-use tracewright::disassembly;
+use tracewright_profile::annotate::Function;
 use tracewright_profile::{Place, Profile, Program};
 
-use crate::csv::{Cell, Csv};
-use tracewright_profile::annotate::Function;
+use super::{Cell, Csv};
+use crate::disassembly;
 
-/// A row for each instruction.
+/// Returns a row for each instruction of some functions.
 pub fn rows(functions: &[Function], profile: &Profile, program: &Program) -> String {
-    let mut csv = Csv::new([
-        "binary",
-        "function",
-        "address",
-        "text",
-        "file",
-        "line",
-        "inlined",
-        "count",
-        "cycles",
-        "stall_cycles",
-        "taken",
-        "not_taken",
-    ]);
+    let mut csv =
+        Csv::new("binary,function,address,text,file,line,inlined,count,cycles,stall_cycles,taken,not_taken");
     for function in functions {
         let binary = profile.binaries.get(function.binary as usize);
         for row in &function.rows {

@@ -3,6 +3,15 @@
 //!
 //! Text comes from files that anybody may have written. What must not be printed is escaped, and text that a spreadsheet would take for
 //! a formula (it begins with `=`, `@`, `+` or `-`) gets an apostrophe before it, which spreadsheets do not show.
+//!
+//! [`Csv`] makes a table row by row, and [`Objects`] makes one of JSON objects. The modules have the tables of each analysis.
+
+pub mod annotate;
+pub mod call_tree;
+pub mod coverage;
+pub mod diff;
+pub mod profile;
+pub mod stalls;
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -11,16 +20,18 @@ use std::io;
 use serde_json::Value;
 use tracewright_core::text::Printable;
 
-/// A table with so many columns.
+/// A table with `N` columns.
+#[derive(Debug)]
 pub struct Csv<const N: usize>(String);
 
 impl<const N: usize> Csv<N> {
-    pub fn new(columns: [&str; N]) -> Self {
-        let mut csv = Self(String::new());
-        csv.row(columns.map(Cell::from));
-        csv
+    /// Creates a table whose first line is `header`, the names of the columns with a comma between two.
+    pub fn new(header: &str) -> Self {
+        debug_assert_eq!(header.split(',').count(), N, "{header}");
+        Self(format!("{header}\n"))
     }
 
+    /// Adds a row.
     pub fn row(&mut self, cells: [Cell<'_>; N]) {
         self.cells(cells);
     }
@@ -53,45 +64,41 @@ impl<const N: usize> Csv<N> {
         };
     }
 
-    /// Returns the rows since the last call.
+    /// Returns the lines added since the last call.
     pub fn take(&mut self) -> String {
         std::mem::take(&mut self.0)
     }
 
+    /// Returns all lines.
     pub fn finish(self) -> String {
         self.0
     }
 }
 
-/// Fields of objects that are columns of a table. All others of an object are in the last column, as `name=value`, if that is `more`.
-pub type Columns = &'static [&'static str];
-
 /// Writes JSON objects, a line each: as they are, or as rows of a table.
+#[derive(Debug)]
 pub struct Objects<W> {
     out: W,
-    columns: Option<Columns>,
+    columns: Option<Vec<&'static str>>,
     /// The start of a line that is not yet complete.
     line: Vec<u8>,
 }
 
 impl<W: io::Write> Objects<W> {
-    pub fn new(out: W, columns: Option<Columns>) -> Self {
-        Self { out, columns, line: Vec::new() }
+    /// Creates a writer that makes rows of objects if it gets a `header`: the fields that are columns, with a comma between two. All
+    /// other fields are in the last column, as `name=value`, if that is `more`.
+    pub fn new(out: W, header: Option<&'static str>) -> Self {
+        Self { out, columns: header.map(|header| header.split(',').collect()), line: Vec::new() }
     }
 }
 
-/// Returns the names of columns, as the first line of a table.
-pub fn names(columns: Columns) -> String {
-    columns.join(",") + "\n"
-}
-
 /// Returns an object as a row of a table.
-fn row(columns: Columns, object: &Value) -> String {
+fn row(columns: &[&str], object: &Value) -> String {
     let is_more = |name: &String| !columns.contains(&name.as_str());
     let words = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let more = object.as_object().into_iter().flatten().filter(|(name, _)| is_more(name));
     let more: Vec<_> = more.map(|(name, value)| format!("{name}={}", words(value))).collect();
-    let cell = |name: &&'static str| match object.get(*name) {
+    let cell = |name: &&str| match object.get(*name) {
         None if *name == "more" && !more.is_empty() => more.join("; ").into(),
         None | Some(Value::Null) => Cell::Nothing,
         Some(Value::Bool(is_so)) => (*is_so).into(),
@@ -105,7 +112,7 @@ fn row(columns: Columns, object: &Value) -> String {
 
 impl<W: io::Write> io::Write for Objects<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let Some(columns) = self.columns else { return self.out.write(bytes) };
+        let Some(columns) = &self.columns else { return self.out.write(bytes) };
         for part in bytes.split_inclusive(|&byte| byte == b'\n') {
             self.line.extend_from_slice(part);
             if part.ends_with(b"\n") {
@@ -125,15 +132,21 @@ impl<W: io::Write> io::Write for Objects<W> {
     }
 }
 
-/// What is in a row and a column.
+/// A value of a row.
+#[derive(Clone, Debug)]
 pub enum Cell<'t> {
+    /// A value that is not known.
     Nothing,
+    /// A whole number.
     Number(u64),
+    /// A number with a fraction.
     Fraction(f64),
+    /// A text, which is escaped when it is written.
     Text(Cow<'t, str>),
 }
 
 impl Cell<'static> {
+    /// Returns an address, in hexadecimal.
     pub fn address(address: u64) -> Self {
         format!("{address:#x}").into()
     }
@@ -190,7 +203,7 @@ mod tests {
     #[test]
     fn objects_are_rows() {
         let mut bytes = Vec::new();
-        let mut objects = Objects::new(&mut bytes, Some(&["kind", "offset", "more"]));
+        let mut objects = Objects::new(&mut bytes, Some("kind,offset,more"));
         for piece in
             ["kind,offset,more\n{\"kind\":\"a,b\",\"off", "set\":7,\"x\":[1],\"y\":\"z\"}\n{\"kind\":null}\n"]
         {
@@ -201,7 +214,7 @@ mod tests {
 
     #[test]
     fn what_would_be_taken_for_something_else_is_quoted() {
-        let mut csv = Csv::new(["name", "count"]);
+        let mut csv = Csv::new("name,count");
         csv.row(["std::map<int, char>::at".into(), 3_u64.into()]);
         csv.row(["operator\"\"_s".into(), None::<u64>.into()]);
         csv.row(["two\nlines".into(), true.into()]);

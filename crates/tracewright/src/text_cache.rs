@@ -1,10 +1,9 @@
-//! Blocks run again and again: the text of each is made once.
+//! Texts of blocks: blocks run again and again, and the text of each is made once.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tracewright_core::{Block, MemorySpace};
-
 use tracewright_engine::Line;
 use tracewright_flow::hash::HashMap;
 
@@ -23,17 +22,24 @@ struct Texts {
     len: usize,
 }
 
-/// The texts of a printer.
-pub struct Bodies(u64);
+/// Texts of blocks that one printer made. Each thread keeps those that it made last.
+#[derive(Debug)]
+pub struct TextCache(u64);
 
-impl Bodies {
+impl Default for TextCache {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl TextCache {
     /// Creates a cache that shares nothing with others.
     pub fn new() -> Self {
         static NUMBER: AtomicU64 = AtomicU64::new(1);
         Self(NUMBER.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Calls `f` with the text that `make` makes of a block, or has made of it before. `make` must be the same each time.
+    /// Calls `f` with the text that `make` makes of a block, or made of it before. `make` must make the same text each time.
     pub fn with(
         &self,
         block: &Block,

@@ -1,20 +1,18 @@
-//! Where the cycles went, as pictures.
+//! Pictures of stalls.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use tracewright_profile::{Bucket, Stalls, Timeline};
 
-use super::text::clock;
-use crate::record::grouped;
-use tracewright::SourceStalls;
-use tracewright_report::{Bin, Histogram, Lane, Lanes};
+use crate::number::grouped;
+use crate::{Bin, Histogram, Lane, Lanes};
 
-/// How long stalls are, of all sources.
-pub fn histogram(title: &str, sources: &[SourceStalls]) -> String {
+/// Draws the stalls of some sources together, by length.
+pub fn stall_histogram<'a>(title: &str, sources: impl IntoIterator<Item = &'a Stalls>) -> String {
     let mut buckets: Vec<Bucket> = Vec::new();
     let (mut shares, mut stalled) = (0, 0);
-    for stalls in sources.iter().filter_map(|source| source.stalls.as_ref()) {
+    for stalls in sources {
         shares += stalls.account().shares;
         stalled += stalls.account().stalled;
         for bucket in stalls.histogram.buckets() {
@@ -35,11 +33,9 @@ pub fn histogram(title: &str, sources: &[SourceStalls]) -> String {
     Histogram { title: &format!("{title}: stalls by length"), subtitle: &subtitle, buckets: &buckets }.svg()
 }
 
-/// Which of the `most` most important functions ran when.
-pub fn timeline(title: &str, source: &mut SourceStalls, most: usize) -> String {
-    let SourceStalls { stalls: Some(stalls), functions, .. } = source else {
-        return Lanes::default().svg(most);
-    };
+/// Draws when each of the `most` functions with most cycles ran, and when it stalled. `functions` are the names of the functions, by
+/// their numbers in `stalls`.
+pub fn stall_timeline(title: &str, stalls: &mut Stalls, functions: &[String], most: usize) -> String {
     let width = stalls.timeline.width();
     let mut bins: HashMap<u32, Vec<Bin>> = HashMap::new();
     let mut last = 0;
@@ -75,6 +71,6 @@ fn subtitle(stalls: &Stalls) -> String {
         "{} cycles, {} instructions; cycles from {}",
         grouped(account.all()),
         grouped(account.retired),
-        clock(stalls.kind())
+        stalls.kind().words()
     )
 }

@@ -1,4 +1,6 @@
-//! Where the cycles of each source went.
+//! Where the cycles of each source went: [`StallMeter`] measures, [`StallTables`] sums up by function, source line and instruction.
+
+mod tables;
 
 use tracewright_core::{Block, Element};
 use tracewright_engine::{At, Consumer, Source};
@@ -8,6 +10,8 @@ use tracewright_profile::{Stalls, Timed, TimedGate, Told, Window};
 
 use crate::clocks::{ClockEnd, Clocks};
 use crate::names;
+
+pub use self::tables::{StallInstruction, StallLine, StallOrder, StallRows, StallTables};
 
 /// Sums up where the cycles of each source went.
 #[derive(Debug)]

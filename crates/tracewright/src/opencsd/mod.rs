@@ -1,4 +1,6 @@
-//! OpenCSD's listing of elements.
+//! OpenCSD's listings of elements and of packets.
+
+mod packets;
 
 use std::fmt::Write as _;
 
@@ -8,6 +10,8 @@ use tracewright_core::{
 };
 use tracewright_engine::{At, Consumer, Line};
 use tracewright_etm::Params;
+
+pub use self::packets::OpenCsdPackets;
 
 /// Consumer that writes the element lines of OpenCSD 1.8.0's `trc_pkt_lister -decode`, byte for byte. Decode with
 /// [`Options::like_opencsd`](crate::Options).

@@ -1,22 +1,14 @@
-//! Two profiles beside each other, as comma-separated values.
+//! A comparison of two profiles as comma-separated values.
 
 use tracewright_profile::diff::{Diff, change, share};
 
-use crate::csv::{Cell, Csv};
+use super::{Cell, Csv};
 
-/// A row for each function, whose count are its instructions, and for each branch, whose count is how often it ran.
+/// Returns a row for each function, with its instructions as counts, and for each branch, with its executions as counts.
 pub fn rows(diff: &Diff) -> String {
-    let mut csv = Csv::new([
-        "kind",
-        "name",
-        "count_before",
-        "count_after",
-        "taken_before",
-        "taken_after",
-        "share_before",
-        "share_after",
-        "change",
-    ]);
+    let mut csv = Csv::new(
+        "kind,name,count_before,count_after,taken_before,taken_after,share_before,share_after,change",
+    );
     let nothing = || [Cell::Nothing, Cell::Nothing];
     let functions = diff.functions.iter().map(|of| {
         let counts = (of.instructions, diff.instructions);

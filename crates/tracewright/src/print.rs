@@ -1,0 +1,105 @@
+//! Packets as text: a [`PacketPrinter`] writes them in one style, and [`PrintPackets`] gives it those of a buffer.
+
+use std::io::{self, Write};
+
+use tracewright_engine::{Found, Lost, Place, Source, Visitor};
+use tracewright_input::{Buffer, Capture};
+
+/// A printer of packets in one style.
+pub trait PacketPrinter {
+    /// Begins a buffer.
+    fn buffer(&mut self, out: &mut impl Write, capture: &Capture, buffer: &Buffer) -> io::Result<()>;
+    /// Prints a packet.
+    fn packet(&mut self, out: &mut impl Write, found: &Found<'_>) -> io::Result<()>;
+    /// Prints packets in a row that only fill the line: where the first begins, their kind, and how many.
+    fn fillers(&mut self, _: &mut impl Write, _offset: u64, _kind: &str, _count: u64) -> io::Result<()> {
+        Ok(())
+    }
+    /// Prints bytes of a source that were skipped while it was not synchronised.
+    fn skipped(&mut self, _: &mut impl Write, _: &Source<'_>, _: Place, _bytes: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+    /// Prints bytes that belong to no source.
+    fn lost(&mut self, out: &mut impl Write, lost: &Lost) -> io::Result<()>;
+    /// Ends a buffer: the IDs of its sources, and the bytes that were read.
+    fn end(&mut self, _: &mut impl Write, _: &Buffer, _ids: &[u16], _bytes: u64) -> io::Result<()> {
+        Ok(())
+    }
+    /// Prints a barrier: what follows is a new recording.
+    fn reset(&mut self, out: &mut impl Write, offset: u64) -> io::Result<()>;
+}
+
+/// Visitor that prints the packets of a buffer. Printing stops where the output fails.
+#[derive(Debug)]
+pub struct PrintPackets<'a, W, P> {
+    out: &'a mut W,
+    printer: &'a mut P,
+    capture: &'a Capture,
+    buffer: &'a Buffer,
+    /// Packets in a row that only fill the line: where the first begins, their kind, and how many.
+    fillers: Option<(u64, &'static str, u64)>,
+    failed: io::Result<()>,
+}
+
+impl<'a, W: Write, P: PacketPrinter> PrintPackets<'a, W, P> {
+    /// Creates a visitor for a buffer.
+    pub fn new(out: &'a mut W, printer: &'a mut P, capture: &'a Capture, buffer: &'a Buffer) -> Self {
+        Self { out, printer, capture, buffer, fillers: None, failed: Ok(()) }
+    }
+
+    /// Prints what is left.
+    ///
+    /// # Errors
+    /// Fails if the output failed.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.end_fillers();
+        self.failed
+    }
+
+    fn print(&mut self, print: impl FnOnce(&mut P, &mut W) -> io::Result<()>) {
+        if self.fillers.is_some() {
+            self.end_fillers();
+        }
+        if self.failed.is_ok() {
+            self.failed = print(self.printer, self.out);
+        }
+    }
+
+    /// Prints a row of fillers as one line.
+    fn end_fillers(&mut self) {
+        if let Some((offset, kind, count)) = self.fillers.take() {
+            self.print(|printer, out| printer.fillers(out, offset, kind, count));
+        }
+    }
+}
+
+impl<W: Write, P: PacketPrinter> Visitor for PrintPackets<'_, W, P> {
+    fn opened(&mut self) {
+        let Self { capture, buffer, .. } = *self;
+        self.print(|printer, out| printer.buffer(out, capture, buffer));
+    }
+
+    fn packet(&mut self, found: &Found<'_>) {
+        if found.is_filler {
+            self.fillers.get_or_insert((found.place.offset, found.kind.name, 0)).2 += 1;
+        } else {
+            self.print(|printer, out| printer.packet(out, found));
+        }
+    }
+
+    fn skipped(&mut self, source: &Source<'_>, place: Place, bytes: &[u8]) {
+        self.print(|printer, out| printer.skipped(out, source, place, bytes));
+    }
+
+    fn lost(&mut self, lost: &Lost) {
+        self.print(|printer, out| printer.lost(out, lost));
+    }
+
+    fn reset(&mut self, offset: u64) {
+        self.print(|printer, out| printer.reset(out, offset));
+    }
+
+    fn is_done(&self) -> bool {
+        self.failed.is_err()
+    }
+}
