@@ -1,23 +1,21 @@
 //! `tracewright annotate`: the source and the instructions of a function, with what they did.
 
-mod cycles;
 mod json;
-mod sources;
 mod text;
 mod unknown;
 
 use std::path::PathBuf;
 
 use clap::Args;
-use tracewright::csv;
+use tracewright::stalls::{InstructionCosts, SourceStalls, StallMeter};
+use tracewright::{SourceFiles, csv};
 use tracewright_profile::Profile;
 use tracewright_profile::annotate::{self, Function};
 use tracewright_profile::coverage::Ran;
 
-use self::cycles::Cycles;
-use self::sources::Sources;
 use crate::args::{CaptureArgs, InlineArgs};
-use crate::clocks;
+use crate::clocks::{self, report_ends};
+use crate::decode::Within;
 use crate::filter::{PartArgs, reasons};
 use crate::funnel::{self, Left};
 use crate::images;
@@ -65,7 +63,13 @@ pub struct Opts {
 
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
-    let folders = sources::folders(&opts.folders)?;
+    let sources = SourceFiles::new(&opts.folders, &opts.capture.capture).map_err(|error| match error {
+        tracewright::Error::Unreadable(path, error) => {
+            Error::Message(format!("--src {}: {error}", path.display()))
+        }
+        error => error.into(),
+    });
+    let mut sources = sources?;
     let Counted { mut profile, program, mut outcome, decoded, outside } =
         Counted::open(&opts.capture, &opts.part)?;
     let program = opts.inline.of(program);
@@ -100,7 +104,6 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         _ if opts.table.is_csv() => csv::annotate::rows(&functions, &profile, program),
         true => json::object(&functions, &profile),
         false => {
-            let mut sources = Sources::new(folders, &opts.capture.capture);
             let show = (!opts.no_source).then_some(&mut sources);
             let text = text::all(&functions, &profile, program, show);
             if sources.any_missing() {
@@ -127,7 +130,17 @@ fn put_cycles(
     if !clocks.any() {
         return Ok(clocks::outcome(clocks));
     }
-    let (cycles, outcome) = Cycles::gather(decoded, &opts.part)?;
-    functions.iter_mut().for_each(|function| cycles.put(function, profile, decoded.trace.image()));
+    let (image, window) = (decoded.trace.image(), opts.part.filter.window()?);
+    // What is wrong with the trace was said the first time.
+    let meter = StallMeter { clocks, window: &window };
+    let within = Within { trace: &decoded.trace, again: true, has_funnel: true };
+    // With a time that is asked for, the clock was read before.
+    let ends = |sources: &Vec<SourceStalls>| {
+        let ends = sources.iter().filter_map(|source| source.end);
+        if window.is_all() { report_ends(ends) } else { Outcome::Good }
+    };
+    let (sources, _, outcome) = within.decode(&meter, ends)?;
+    let costs = InstructionCosts::new(&sources, image);
+    functions.iter_mut().for_each(|function| costs.add_to(function, profile, image));
     Ok(clocks::outcome(clocks).and(outcome))
 }

@@ -5,10 +5,9 @@ use std::fmt::Write;
 use tracewright_image::SourceLine;
 use tracewright_profile::{Place, Profile, Program, Runs};
 
-use super::sources::Sources;
 use crate::record::grouped;
 use crate::terminal::{END, HEADING, width};
-use tracewright::{disassembly, names, words};
+use tracewright::{SourceFiles, disassembly, names, words};
 use tracewright_engine::Line;
 use tracewright_profile::annotate::{Function, Row};
 
@@ -20,7 +19,7 @@ pub fn all(
     functions: &[Function],
     profile: &Profile,
     program: &Program,
-    mut sources: Option<&mut Sources>,
+    mut sources: Option<&mut SourceFiles>,
 ) -> String {
     let mut text = String::new();
     for (number, function) in functions.iter().enumerate() {
@@ -85,7 +84,7 @@ fn head(text: &mut String, function: &Function, profile: &Profile) {
 }
 
 /// A source line, with its file where that is another than before.
-fn line(text: &mut String, source: SourceLine<'_>, file: &mut String, row: &Row, sources: &mut Sources) {
+fn line(text: &mut String, source: SourceLine<'_>, file: &mut String, row: &Row, sources: &mut SourceFiles) {
     let now = match &row.inlined {
         Some(name) => format!("{}: {name}, inlined", names::file_name(source.file)),
         None => names::file_name(source.file).to_owned(),

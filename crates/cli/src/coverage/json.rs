@@ -2,9 +2,8 @@
 
 use serde_json::{Value, json};
 use tracewright_profile::Profile;
-use tracewright_profile::coverage::{Branch, Coverage, Function, Part};
+use tracewright_profile::coverage::{Branch, Coverage, Function, Part, Totals};
 
-use super::Totals;
 use crate::funnel;
 use crate::json::{address, line};
 
@@ -28,7 +27,7 @@ pub fn object(coverage: &Coverage, profile: &Profile) -> String {
         })
     };
     let files = (0..).zip(&coverage.files).map(|(number, file)| {
-        let mut object = totals(&Totals::of(coverage, number));
+        let mut object = totals(&coverage.file_totals(number));
         object["file"] = file.name.as_str().into();
         object["has_lines"] = file.is_source.into();
         let functions = coverage.functions_of(number).iter().map(function);
@@ -40,8 +39,8 @@ pub fn object(coverage: &Coverage, profile: &Profile) -> String {
     });
     let object = json!({
         "files": files.collect::<Vec<_>>(),
-        "all": totals(&Totals::of_all(coverage)),
-        "source_files": totals(&Totals::of_sources(coverage)),
+        "all": totals(&coverage.totals()),
+        "source_files": totals(&coverage.source_totals()),
         "instructions_executed": coverage.executed,
         "instructions_executed_outside": coverage.outside,
         "binaries_without_functions": coverage.without_functions,

@@ -1,7 +1,6 @@
 //! What never ran, for people.
 
 use std::fmt::Write;
-use std::ops::RangeInclusive;
 
 use tracewright_core::text::Printable;
 use tracewright_profile::Program;
@@ -37,7 +36,7 @@ fn source(text: &mut String, coverage: &Coverage, file: &File, functions: &[Func
     listed(
         text,
         "lines",
-        lines(file).into_iter().map(|run| match run.end() - run.start() {
+        file.missed_lines().into_iter().map(|run| match run.end() - run.start() {
             0 => run.start().to_string(),
             _ => format!("{}-{}", run.start(), run.end()),
         }),
@@ -66,21 +65,6 @@ fn binary(text: &mut String, functions: &[Function]) {
         let outcomes = words::count(one_way, "outcome");
         let _ = writeln!(text, "  {outcomes} of branches in the others never came about");
     }
-}
-
-/// Lines with code that never ran; those between which there is no other are one range.
-fn lines(file: &File) -> Vec<RangeInclusive<u32>> {
-    let mut runs: Vec<RangeInclusive<u32>> = Vec::new();
-    let mut goes_on = false;
-    for (&line, &count) in &file.lines {
-        match runs.last_mut().filter(|_| goes_on && count == 0) {
-            Some(run) => *run = *run.start()..=line,
-            None if count == 0 => runs.push(line..=line),
-            None => {}
-        }
-        goes_on = count == 0;
-    }
-    runs
 }
 
 /// `40 in sort: never taken, 1 234 times not (0x10144)`.

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use tracewright::csv;
 use tracewright::profile::Outside;
-use tracewright_profile::coverage::{Coverage, Part, Wanted};
+use tracewright_profile::coverage::{Coverage, Part, Totals, Wanted};
 use tracewright_profile::{Named, Profile, Program, export};
 
 use crate::args::CaptureArgs;
@@ -186,7 +186,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let outcome = programs
         .iter()
         .fold(outcome, |outcome, program| outcome.and(images::report_left_out(program.image())));
-    let totals = Totals { functions: coverage.named_functions(), ..Totals::of_sources(&coverage) };
+    let totals = Totals { functions: coverage.named_functions(), ..coverage.source_totals() };
     Ok(if is_enough(opts, &totals) { outcome } else { Outcome::Status(TOO_LITTLE) })
 }
 
@@ -223,45 +223,6 @@ fn report_outside(opts: &Opts, coverage: &Coverage) {
             true => "no function is in what is asked for (--file, --function, --range, --binary)",
             false => "nothing ran of which the functions are known",
         });
-    }
-}
-
-/// Sums of several files.
-#[derive(Clone, Copy, Debug, Default)]
-struct Totals {
-    lines: Part,
-    branches: Part,
-    functions: Part,
-    instructions: Part,
-}
-
-impl Totals {
-    fn of(coverage: &Coverage, file: u32) -> Self {
-        let of = &coverage.files[file as usize];
-        Self {
-            lines: of.lines(),
-            branches: of.branches(),
-            functions: coverage.functions_part(file),
-            instructions: of.instructions,
-        }
-    }
-
-    fn add(mut self, other: Self) -> Self {
-        self.lines += other.lines;
-        self.branches += other.branches;
-        self.functions += other.functions;
-        self.instructions += other.instructions;
-        self
-    }
-
-    /// Of all source files: what is in lcov's text.
-    fn of_sources(coverage: &Coverage) -> Self {
-        let files = (0..).zip(&coverage.files).filter(|(_, file)| file.is_source);
-        files.map(|(file, _)| Self::of(coverage, file)).fold(Self::default(), Self::add)
-    }
-
-    fn of_all(coverage: &Coverage) -> Self {
-        (0..coverage.files.len() as u32).map(|file| Self::of(coverage, file)).fold(Self::default(), Self::add)
     }
 }
 

@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 use std::fmt::Write;
 
-use tracewright_profile::coverage::{Coverage, Function, Part};
+use tracewright_profile::coverage::{Coverage, Function, Part, Totals};
 
-use super::{Opts, Totals};
+use super::Opts;
 use crate::terminal::{END, HEADING, width};
 use tracewright::names;
 
@@ -24,14 +24,14 @@ pub fn all(opts: &Opts, coverage: &Coverage) -> String {
         let kind = if file.is_source { "" } else { " (no source)" };
         let room = width() - NUMBERS - kind.len();
         let name = names::cut(names::file_name(&file.name), room) + kind;
-        row(&mut text, &Totals::of(coverage, number), &name);
+        row(&mut text, &coverage.file_totals(number), &name);
         functions(&mut text, opts, coverage.functions_of(number));
     }
     let sources = coverage.files.iter().filter(|file| file.is_source).count();
     if sources > 0 && sources < coverage.files.len() {
-        row(&mut text, &Totals::of_sources(coverage), "all source files");
+        row(&mut text, &coverage.source_totals(), "all source files");
     }
-    row(&mut text, &Totals::of_all(coverage), "all");
+    row(&mut text, &coverage.totals(), "all");
     text
 }
 

@@ -5,11 +5,11 @@ use std::io::{self, BufWriter, Stdout, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use tracewright::escape::{Escaping, Form};
 use tracewright_input::{OutputFile, OutputKind, Replace};
 
-use super::escape::{Escaping, Form};
 use super::{Error, report};
-use crate::terminal::{self, Pager};
+use crate::terminal::{self, Pager, leave_out, switch};
 
 /// What may be replaced.
 #[derive(Args, Clone, Copy, Debug, Default)]
@@ -107,8 +107,8 @@ impl Output {
 
     fn new(target: Target, form: Form) -> Self {
         let is_shown = matches!(target, Target::Stdout(_) | Target::Pager(_));
-        let has_colors = is_shown && terminal::has_colors();
-        Self(BufWriter::with_capacity(1 << 16, Escaping::new(target, form, has_colors)))
+        let style = if is_shown && terminal::has_colors() { switch } else { leave_out };
+        Self(BufWriter::with_capacity(1 << 16, Escaping::new(target, form, style)))
     }
 
     /// Writes a whole result, and finishes.

@@ -1,6 +1,5 @@
 //! Standard output, files that results go to, standard error, and how a verb ends.
 
-mod escape;
 mod file;
 
 use std::fmt;
@@ -16,8 +15,8 @@ use tracewright_input::{Problem, Subject};
 
 use crate::terminal::{self, Style};
 
-pub use self::escape::Form;
 pub use self::file::{FileError, ForceArgs, Output, refuse_same, refuse_stream, report_unwritten, write};
+pub use tracewright::escape::Form;
 
 /// How a verb ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use clap::{Args, ValueEnum};
 use terminal_size::{Width, terminal_size_of};
 
 pub use self::pager::{Pager, finish as finish_pager, hold};
-pub use self::style::{END, HEADING, Style, heading, hot, switch};
+pub use self::style::{END, HEADING, Style, heading, hot, leave_out, switch};
 pub use self::wrap::wrap;
 
 /// How much is shown on a terminal.

@@ -51,6 +51,11 @@ pub fn switch(letter: char) -> Option<&'static str> {
     }
 }
 
+/// Returns nothing for a character that stands for a style, for text without colours.
+pub fn leave_out(letter: char) -> Option<&'static str> {
+    switch(letter).map(|_| "")
+}
+
 /// Returns lines that name the columns of what follows them.
 pub fn heading(lines: &str) -> String {
     format!("{HEADING}{}{END}\n", lines.trim_end())

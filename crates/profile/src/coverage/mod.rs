@@ -9,12 +9,14 @@
 mod build;
 mod calls;
 mod ran;
+mod totals;
 
 use std::collections::BTreeMap;
 use std::ops::{AddAssign, Range};
 
 use tracewright_image::Frame;
 
+pub use self::totals::Totals;
 use crate::counts::{Place, Profile};
 use crate::places::PlaceFilter;
 use crate::program::Program;

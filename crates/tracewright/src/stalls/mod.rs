@@ -1,5 +1,6 @@
 //! Where the cycles of each source went: [`StallMeter`] measures, [`StallTables`] sums up by function, source line and instruction.
 
+mod instructions;
 mod tables;
 
 use tracewright_core::{Block, Element};
@@ -11,6 +12,7 @@ use tracewright_profile::{Stalls, Timed, TimedGate, Told, Window};
 use crate::clocks::{ClockEnd, Clocks};
 use crate::names;
 
+pub use self::instructions::InstructionCosts;
 pub use self::tables::{StallInstruction, StallLine, StallOrder, StallRows, StallTables};
 
 /// Sums up where the cycles of each source went.

@@ -8,25 +8,33 @@ use std::path::{Path, PathBuf};
 
 use tracewright_input::file::read_plain;
 
-use crate::output::Error;
+use crate::error::Error;
 
-/// A source file that is longer is none.
+/// Most bytes of a source file.
 const LONGEST: u64 = 64 << 20;
 
-/// Source files that were asked for.
-pub struct Sources {
+/// Lines of source files, which are read when they are asked for.
+#[derive(Debug)]
+pub struct SourceFiles {
     /// Without links.
     folders: Vec<PathBuf>,
     /// By the path that the compiler saw: the lines.
     files: HashMap<String, Option<Vec<String>>>,
 }
 
-impl Sources {
-    /// Looks for files in `folders`, which have no links, and in the capture if that is a folder.
-    pub fn new(mut folders: Vec<PathBuf>, capture: &Path) -> Self {
-        let capture = capture.is_dir().then(|| capture.canonicalize().ok()).flatten();
-        folders.extend(capture);
-        Self { folders, files: HashMap::new() }
+impl SourceFiles {
+    /// Looks for files in `folders`, and in the capture if that is a folder.
+    ///
+    /// # Errors
+    /// Fails if one of `folders` cannot be opened.
+    pub fn new(folders: &[PathBuf], capture: &Path) -> Result<Self, Error> {
+        let folder = |path: &PathBuf| {
+            let opened = path.read_dir().and_then(|_| path.canonicalize());
+            opened.map_err(|error| Error::Unreadable(path.clone(), error))
+        };
+        let mut folders = folders.iter().map(folder).collect::<Result<Vec<_>, _>>()?;
+        folders.extend(capture.is_dir().then(|| capture.canonicalize().ok()).flatten());
+        Ok(Self { folders, files: HashMap::new() })
     }
 
     /// Returns whether lines of a file that was not found, or may not be shown, were asked for.
@@ -34,22 +42,13 @@ impl Sources {
         self.files.values().any(Option::is_none)
     }
 
-    /// A line, from 1 on; `None` if there is no such file or line.
+    /// Returns a line, counted from 1. `None` if there is no such file or line.
     pub fn line(&mut self, path: &str, line: u32) -> Option<&str> {
         let folders = &self.folders;
         let lines = self.files.entry(path.to_owned()).or_insert_with(|| read(folders, path));
         let line = (line as usize).checked_sub(1)?;
         lines.as_ref()?.get(line).map(String::as_str)
     }
-}
-
-/// Returns the folders that people name, without links. One that cannot be opened is an error.
-pub fn folders(named: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
-    let folder = |path: &PathBuf| {
-        let opened = path.read_dir().and_then(|_| path.canonicalize());
-        opened.map_err(|error| Error::Message(format!("--src {}: {error}", path.display())))
-    };
-    named.iter().map(folder).collect()
 }
 
 /// Reads the lines of a file: in a folder under as much of its path as there is, or where the compiler saw it, if that is in a folder.

@@ -1,17 +1,15 @@
-//! The last thing between us and a terminal: a writer that lets no control character through.
+//! Output for terminals and files: [`Escaping`] is a writer that lets no control character through, whatever names are in the text.
 
 use std::io::{self, Write};
 
 use tracewright_core::text::{Printable, is_plain, is_unprintable};
 
-use crate::terminal::switch;
-
-/// What a result is, which decides what in it is escaped.
+/// Kind of a text, which decides what in it is escaped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Text for people and for tools that read lines. Newlines and tabs are ours: names are made printable where they are formatted.
+    /// Text for people and for tools that read lines. Newlines and tabs stay: names are made printable where they are formatted.
     Text,
-    /// Text for people, in which control characters stand for styles (see [`crate::terminal`]).
+    /// Text for people, in which some control characters stand for styles.
     Table,
     /// XML, such as a picture (SVG): as text.
     Xml,
@@ -22,25 +20,29 @@ pub enum Form {
 }
 
 impl Form {
-    /// Returns `Json` if `json`, else `Table`.
+    /// Returns `Json` if `json` is set, else `Table`.
     pub fn json_if(json: bool) -> Self {
         if json { Self::Json } else { Self::Table }
     }
 }
 
-/// Escapes what must not be printed in all that is written to `inner`. Bytes that are no UTF-8 become U+FFFD.
+/// Returns what a character switches, if it stands for a style.
+pub type Style = fn(char) -> Option<&'static str>;
+
+/// Writer that escapes what must not be printed. Bytes that are no UTF-8 become U+FFFD.
+#[derive(Debug)]
 pub struct Escaping<W> {
     inner: W,
     form: Form,
-    /// Whether styles are shown.
-    has_colors: bool,
+    style: Style,
     /// The start of a character of which the rest is still to come.
     held: Vec<u8>,
 }
 
 impl<W: Write> Escaping<W> {
-    pub fn new(inner: W, form: Form, has_colors: bool) -> Self {
-        Self { inner, form, has_colors, held: Vec::new() }
+    /// Creates a writer to `inner`. In a [`Table`](Form::Table), `style` tells what is written for a character that stands for a style.
+    pub fn new(inner: W, form: Form, style: Style) -> Self {
+        Self { inner, form, style, held: Vec::new() }
     }
 
     /// Writes bytes of which some may have to be escaped; holds back a character that is not complete.
@@ -78,9 +80,8 @@ impl<W: Write> Escaping<W> {
             let (letter, after) = from.split_at(letter);
             self.inner.write_all(before.as_bytes())?;
             rest = after;
-            let style = letter.chars().next().and_then(switch);
+            let style = letter.chars().next().and_then(self.style);
             if let Some(style) = style.filter(|_| self.form == Form::Table) {
-                let style = if self.has_colors { style } else { "" };
                 self.inner.write_all(style.as_bytes())?;
                 continue;
             }
@@ -133,10 +134,20 @@ impl<W: Write> Write for Escaping<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::terminal::{END, HEADING};
+
+    const HEADING: char = '\u{91}';
+    const END: char = '\u{9c}';
+
+    fn style(letter: char) -> Option<&'static str> {
+        match letter {
+            HEADING => Some("\x1b[1m"),
+            END => Some("\x1b[0m"),
+            _ => None,
+        }
+    }
 
     fn escaped(form: Form, pieces: &[&[u8]]) -> String {
-        let mut out = Escaping::new(Vec::new(), form, true);
+        let mut out = Escaping::new(Vec::new(), form, style);
         pieces.iter().for_each(|piece| out.write_all(piece).unwrap());
         String::from_utf8(out.inner).unwrap()
     }
@@ -163,7 +174,7 @@ mod tests {
         let text = format!("{HEADING}name{END}\x1b");
         assert_eq!(escaped(Form::Table, &[text.as_bytes()]), "\x1b[1mname\x1b[0m\\x1b");
         assert_eq!(escaped(Form::Text, &[text.as_bytes()]), "\\u{91}name\\u{9c}\\x1b");
-        let mut out = Escaping::new(Vec::new(), Form::Table, false);
+        let mut out = Escaping::new(Vec::new(), Form::Table, |letter| style(letter).map(|_| ""));
         out.write_all(text.as_bytes()).unwrap();
         assert_eq!(out.inner, b"name\\x1b");
     }
@@ -181,6 +192,6 @@ mod tests {
     #[test]
     fn bytes_that_are_no_text_are_replaced() {
         assert_eq!(escaped(Form::Text, &[b"a\x9bb\xff"]), "a\u{fffd}b\u{fffd}");
-        assert_eq!(Escaping::new(Vec::new(), Form::Binary, true).write(b"\x9b\0").unwrap(), 2);
+        assert_eq!(Escaping::new(Vec::new(), Form::Binary, style).write(b"\x9b\0").unwrap(), 2);
     }
 }
