@@ -313,12 +313,11 @@ impl<R: Read> Input<R> {
 
 impl<R: Read> Read for Input<R> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
-        if self.at == self.buffer.len() {
-            return self.inner.read(to);
-        }
         let len = (&self.buffer[self.at..]).read(to)?;
+        // The magic was read on its own. Callers that tell formats apart by what one call returns need what follows, too.
+        let more = if len < to.len() { self.inner.read(&mut to[len..])? } else { 0 };
         self.at += len;
-        Ok(len)
+        Ok(len + more)
     }
 }
 
@@ -497,6 +496,15 @@ mod tests {
                 len => all.extend_from_slice(&chunk[..len]),
             }
         }
+    }
+
+    /// Formats are told apart by the bytes that one call returns.
+    #[test]
+    fn one_call_returns_more_than_the_magic() {
+        let bytes = data();
+        let mut reader = io::BufReader::new(Unpacked::new(&bytes[..]).unwrap());
+        let start = io::BufRead::fill_buf(&mut reader).unwrap();
+        assert_eq!(start, &bytes[..bytes.len().min(8192)]);
     }
 
     fn data() -> Vec<u8> {
