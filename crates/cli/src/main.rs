@@ -36,7 +36,7 @@ mod timeline;
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 use tracewright_core::text::Printable;
 
 use crate::output::{Error, Outcome};
@@ -53,6 +53,12 @@ struct Cli {
     #[command(subcommand)]
     verb: Verb,
 
+    #[command(flatten)]
+    global: GlobalArgs,
+}
+
+#[derive(Args)]
+struct GlobalArgs {
     #[command(flatten)]
     terminal: TerminalArgs,
 
@@ -89,8 +95,48 @@ enum Verb {
     Timeline(timeline::Opts),
 }
 
+/// Verbs that are parsed without the others, and what describes the options of each. (Those that are not here print the
+/// options of all.)
+const ALONE: [(&str, fn(Command) -> Command); 14] = [
+    ("annotate", annotate::Opts::augment_args),
+    ("coverage", coverage::Opts::augment_args),
+    ("decode", decode::Opts::augment_args),
+    ("demo", demo::Opts::augment_args),
+    ("diff", diff::Opts::augment_args),
+    ("encode", encode::Opts::augment_args),
+    ("info", info::Opts::augment_args),
+    ("merge", merge::Opts::augment_args),
+    ("packets", packets::Opts::augment_args),
+    ("profile", profile::Opts::augment_args),
+    ("record", record::Opts::augment_args),
+    ("stalls", stalls::Opts::augment_args),
+    ("stats", stats::Opts::augment_args),
+    ("timeline", timeline::Opts::augment_args),
+];
+
+impl Cli {
+    /// Parses the arguments of this process.
+    ///
+    /// Describing all verbs to clap takes as many instructions as decoding a small capture. Where a verb comes first, only its own
+    /// options are described. What these do not parse is parsed with all verbs: it is a request for help, or an error.
+    fn parse_quickly() -> Result<Self, clap::Error> {
+        let verb = std::env::args_os().nth(1).and_then(|verb| Self::alone(verb.to_str()?));
+        match verb.and_then(|command| command.try_get_matches().ok()) {
+            Some(mut matches) => Self::from_arg_matches_mut(&mut matches),
+            None => Self::try_parse(),
+        }
+    }
+
+    /// Returns the command with one verb, if that can be parsed without the others.
+    fn alone(verb: &str) -> Option<Command> {
+        let (name, augment) = ALONE.into_iter().find(|(name, _)| *name == verb)?;
+        let command = Command::new(env!("CARGO_BIN_NAME")).subcommand(augment(Command::new(name)));
+        Some(GlobalArgs::augment_args(command))
+    }
+}
+
 fn main() -> ExitCode {
-    let Cli { verb, terminal, quiet } = match Cli::try_parse() {
+    let Cli { verb, global: GlobalArgs { terminal, quiet } } = match Cli::parse_quickly() {
         Ok(cli) => cli,
         Err(error) => return unparsed(error),
     };
@@ -143,6 +189,31 @@ fn unparsed(error: clap::Error) -> ExitCode {
         Err(failed) => {
             Error::from(failed).report();
             ExitCode::from(2)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns each option of a verb as text, with all that clap knows about it.
+    fn options(mut command: Command, verb: &str) -> Vec<String> {
+        command.build();
+        let verb = command.find_subcommand(verb).unwrap();
+        let mut options: Vec<_> = verb.get_arguments().map(|of| format!("{of:?}")).collect();
+        options.extend(verb.get_groups().map(|of| format!("{of:?}")));
+        options.sort();
+        options
+    }
+
+    #[test]
+    fn a_verb_has_the_same_options_alone() {
+        for verb in Cli::command().get_subcommands().map(Command::get_name) {
+            match Cli::alone(verb) {
+                Some(alone) => assert_eq!(options(alone, verb), options(Cli::command(), verb), "{verb}"),
+                None => assert!(["completions", "man", "options"].contains(&verb), "{verb}"),
+            }
         }
     }
 }

@@ -313,17 +313,10 @@ impl<R: Read> Input<R> {
 
 impl<R: Read> Read for Input<R> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
-        if self.at == self.buffer.len() {
-            return self.inner.read(to);
-        }
-        let start = self.at;
-        let len = (&self.buffer[start..]).read(to)?;
+        let len = (&self.buffer[self.at..]).read(to)?;
+        // The magic was read on its own. Callers that tell formats apart by what one call returns need what follows, too.
+        let more = if len < to.len() { self.inner.read(&mut to[len..])? } else { 0 };
         self.at += len;
-        if len == to.len() {
-            return Ok(len);
-        }
-        // Readers that look at the first bytes to tell what a file is need more of them than the magic of compressed files.
-        let more = self.inner.read(&mut to[len..]).inspect_err(|_| self.at = start)?;
         Ok(len + more)
     }
 }
@@ -503,6 +496,15 @@ mod tests {
                 len => all.extend_from_slice(&chunk[..len]),
             }
         }
+    }
+
+    /// Formats are told apart by the bytes that one call returns.
+    #[test]
+    fn one_call_returns_more_than_the_magic() {
+        let bytes = data();
+        let mut reader = io::BufReader::new(Unpacked::new(&bytes[..]).unwrap());
+        let start = io::BufRead::fill_buf(&mut reader).unwrap();
+        assert_eq!(start, &bytes[..bytes.len().min(8192)]);
     }
 
     fn data() -> Vec<u8> {

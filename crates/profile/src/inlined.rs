@@ -10,7 +10,7 @@ use tracewright_image::{Frame, Image};
 
 use crate::by_address::ByAddress;
 use crate::counts::{Code, Place, Profile};
-use crate::coverage::{InlinedCalls, Loops, Ran};
+use crate::coverage::{InlinedCalls, Loops};
 use crate::functions::{Declaration, Function, Functions};
 use crate::program::{Program, inlined};
 
@@ -47,6 +47,27 @@ pub struct InlinedCopy {
 }
 
 impl Functions {
+    /// Returns how often each instruction of blocks with inlined functions ran, in address order, by binary. Other blocks have
+    /// no instruction of an inlined function and are left out.
+    fn inlined_counts(&mut self, profile: &Profile, program: &Program) -> Vec<Vec<(u64, u64)>> {
+        let mut all: Vec<BTreeMap<u64, u64>> = vec![BTreeMap::new(); profile.binaries.len()];
+        for (code, runs) in &profile.blocks {
+            let binary = code.start.binary;
+            let is_divided = self.divide_code(program, code) != 0;
+            let Some(counts) = all.get_mut(binary as usize).filter(|_| is_divided && program.has(binary))
+            else {
+                continue;
+            };
+            let block = code.block(Ended::Cut);
+            let instructions = Instructions::new(program.image(), program.space(binary), &block);
+            for instruction in instructions.take(code.count as usize) {
+                let count = counts.entry(instruction.address).or_default();
+                *count = runs.all().saturating_add(*count);
+            }
+        }
+        all.into_iter().map(|counts| counts.into_iter().collect()).collect()
+    }
+
     /// Divides a block among the functions inlined there. The result is for [`parts`](Self::parts).
     #[inline]
     pub fn divide(&mut self, program: &Program, image: &Image, space: MemorySpace, block: &Block) -> u32 {
@@ -67,6 +88,10 @@ impl Functions {
 
     #[cold]
     fn divide_new(&mut self, program: &Program, image: &Image, space: MemorySpace, block: &Block) -> u32 {
+        if !has_inlined(image, space, block.start..block.end) {
+            self.chains.known.insert(block.start, space, (0, block.count));
+            return 0;
+        }
         let mut parts: Vec<(u32, u32)> = Vec::new();
         let (mut chain, mut end) = (0, block.start);
         for at in Instructions::new(image, space, block).take(block.count as usize) {
@@ -174,20 +199,16 @@ impl Functions {
     /// [`coverage`](mod@crate::coverage): no single instruction marks the entry of an inlined function, so that the
     /// instructions outside its own loops, and the entries of these loops, count; the most frequent tells.
     pub fn inlined_copies(&mut self, profile: &Profile, program: &Program) -> Vec<InlinedCopy> {
-        for code in profile.blocks.keys() {
-            self.divide_code(program, code);
-        }
+        let ran = self.inlined_counts(profile, program);
         if !program.shows_inlined() || self.chains.list.is_empty() {
             return Vec::new();
         }
-        let programs = std::slice::from_ref(program);
-        let (ran, _) = Ran::of_all(profile, programs);
-        let loops = Loops::new(profile, programs);
+        let loops = Loops::new(profile, std::slice::from_ref(program));
         let mut copies: BTreeMap<(u32, usize), (InlinedCopy, InlinedCalls)> = BTreeMap::new();
-        for (binary, ran) in (0..).zip(&ran) {
+        for (binary, ran) in (0..).zip(ran) {
             let Some(file) = program.file_number(binary) else { continue };
             let (mut frames, mut end) = (Vec::new(), 0);
-            for (address, count) in ran.instructions() {
+            for (address, count) in ran {
                 let place = Place { binary, address };
                 if address >= end {
                     frames = program.frames(place);
@@ -214,6 +235,19 @@ impl Functions {
     }
 }
 
+/// Returns whether a function is inlined anywhere in these addresses, or may be.
+fn has_inlined(image: &Image, space: MemorySpace, Range { start, end }: Range<u64>) -> bool {
+    let symbols = image.symbols();
+    let mut address = start;
+    while address < end && symbols.frames(address, space).len() < 2 {
+        match symbols.frames_end(address, space) {
+            next if next > address => address = next,
+            _ => return true,
+        }
+    }
+    address < end || end <= start
+}
+
 /// Returns the function with code of its own that `frame`, an inlined function, is a copy of.
 fn own_code(program: &Program, file: u32, frame: &Frame<'_>, linkage: &str) -> Option<Function> {
     let symbols = program.image().symbols();
@@ -230,4 +264,97 @@ fn own_code(program: &Program, file: u32, frame: &Frame<'_>, linkage: &str) -> O
         name: symbol.name.to_owned(),
         declared: None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use tracewright_core::{Class, Flow, Isa, Role};
+    use tracewright_image::{Bytes, Place as Load};
+    use tracewright_testkit::Rng;
+
+    use super::*;
+    use crate::counts::Binary;
+    use crate::coverage::Ran;
+    use crate::program::inlined_at;
+
+    /// Returns a program with debug information and a profile of random blocks of it.
+    fn random_blocks(seed: u64) -> (Profile, Program) {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs/bin/sort.elf");
+        let mut builder = Image::builder();
+        let file = Bytes::from(std::fs::read(path).unwrap());
+        builder.elf("sort.elf", file, Load::AsLinked, MemorySpace::ANY).unwrap();
+        let image = builder.build();
+        let mut profile = Profile::default();
+        let build_id = image.files().next().unwrap().build_id().unwrap_or_default().to_vec();
+        let (name, code) = ("sort.elf".to_owned(), Vec::new());
+        profile.binary(Binary { name, build_id, is_elf: true, found: None, code });
+        let mut rng = Rng::new(seed);
+        let regions: Vec<_> = image.regions().map(|region| region.range()).collect();
+        for _ in 0..rng.below(300) {
+            let range = rng.pick(&regions);
+            let address = range.start + rng.below((range.end - range.start) / 2) * 2;
+            let mut code = Code {
+                start: Place { binary: 0, address },
+                len: rng.below(40) as u32 * 2,
+                count: 40,
+                isa: Isa::Rv64,
+                last_len: 2,
+                class: Class { flow: Flow::Direct, role: Role::Jump, conditional: true },
+            };
+            // Some of no length, and some with fewer instructions than their bytes have.
+            let block = code.block(Ended::Cut);
+            let instructions = Instructions::new(&image, MemorySpace::ANY, &block);
+            let fit = instructions.take_while(|at| at.address < block.end).count() as u64;
+            code.count = rng.below(fit + 1).max(rng.below(fit + 1)) as u32;
+            profile.blocks.entry(code).or_default().add(Ended::Taken, rng.below(1000));
+        }
+        let program = Program::new(&profile, &image);
+        (profile, program)
+    }
+
+    /// Asks for the functions at each instruction of each block.
+    #[test]
+    fn blocks_are_divided_as_their_instructions_are() {
+        let mut inlined_somewhere = 0;
+        for seed in 0..40 {
+            let (profile, program) = random_blocks(seed);
+            let mut functions = Functions::default();
+            for code in profile.blocks.keys() {
+                let divided = functions.divide_code(&program, code);
+                let parts: Vec<_> = functions.parts(divided, code.count).collect();
+                let names = |number: u32| {
+                    let part = parts.iter().find(|(range, _)| range.contains(&number));
+                    let chain = part.map_or(&[][..], |(_, chain)| chain);
+                    chain.iter().map(|&number| functions.name(number)).collect::<Vec<_>>()
+                };
+                let block = code.block(Ended::Cut);
+                let space = program.space(0);
+                let instructions = Instructions::new(program.image(), space, &block);
+                for (number, at) in (0..).zip(instructions.take(code.count as usize)) {
+                    let wanted = inlined_at(program.image(), at.address, space);
+                    assert_eq!(names(number), wanted, "seed {seed}, {:#x} of {code:?}", at.address);
+                    inlined_somewhere += usize::from(!wanted.is_empty());
+                }
+            }
+        }
+        assert!(inlined_somewhere > 1000, "{inlined_somewhere}");
+    }
+
+    /// [`Ran`] counts all instructions that ran.
+    #[test]
+    fn instructions_of_inlined_functions_are_all_counted() {
+        for seed in 0..40 {
+            let (profile, program) = random_blocks(seed);
+            let counts = Functions::default().inlined_counts(&profile, &program);
+            let (ran, _) = Ran::of_all(&profile, std::slice::from_ref(&program));
+            assert_eq!(counts.len(), ran.len());
+            let counts: BTreeMap<_, _> = counts[0].iter().copied().collect();
+            // Other instructions may run in blocks that are left out, too.
+            assert!(counts.iter().all(|(address, count)| ran[0].at(*address) >= *count), "seed {seed}");
+            for (address, count) in ran[0].instructions() {
+                let is_inlined = program.frames(Place { binary: 0, address }).len() > 1;
+                assert!(!is_inlined || counts.get(&address) == Some(&count), "seed {seed}, {address:#x}");
+            }
+        }
+    }
 }
