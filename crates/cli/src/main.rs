@@ -95,9 +95,12 @@ enum Verb {
     Timeline(timeline::Opts),
 }
 
+/// Function that adds the options of a verb to a command.
+type AugmentArgs = fn(Command) -> Command;
+
 /// Verbs that are parsed without the others, and what describes the options of each. (Those that are not here print the
 /// options of all.)
-const ALONE: [(&str, fn(Command) -> Command); 14] = [
+const ALONE: [(&str, AugmentArgs); 14] = [
     ("annotate", annotate::Opts::augment_args),
     ("coverage", coverage::Opts::augment_args),
     ("decode", decode::Opts::augment_args),
