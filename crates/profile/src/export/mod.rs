@@ -1,5 +1,5 @@
-//! Profiles in other tools' formats, one module each; [`Format`] finds them by name. Most functions take a [`Profile`](crate::Profile) and, for names
-//! and lines, the [`Program`](crate::Program) that ran.
+//! Profiles in other tools' formats, one module each; [`Format`] finds them by name. Most functions take a
+//! [`Profile`](crate::Profile) and, for names and lines, the [`Program`](crate::Program) that ran.
 
 pub mod autofdo;
 pub mod bolt;
