@@ -3,6 +3,9 @@
 //! [`PortCounts`] compute the smallest buffer from the lossless trace. If a smaller buffer is requested, the trace that comes through it
 //! differs (packets are lost or delayed), so a second encoder makes the lossless trace beside it.
 
+use std::fmt;
+use std::str::FromStr;
+
 use tracewright_core::port::{Backlog, Port, Rate, Stats, WhenFull};
 
 use crate::Remark;
@@ -23,6 +26,49 @@ impl PortRequest {
         (bits < needs && when_full == WhenFull::Drop).then_some(Remark::SmallBuffer { bits, needs })
     }
 }
+
+/// Size of a port's buffer, in bits. Parses from a number with its unit: `512bits`, `64B`, `4KiB`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BufferSize(pub u64);
+
+/// Error of [`BufferSize`]: the text is not a size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoBufferSize {
+    /// The unit is missing or not known.
+    Unit,
+    /// The number is missing or too large.
+    Number,
+}
+
+impl FromStr for BufferSize {
+    type Err = NoBufferSize;
+
+    fn from_str(text: &str) -> Result<Self, NoBufferSize> {
+        let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+        let (number, unit) = text.split_at(digits);
+        let bits = match unit.trim_start() {
+            "bit" | "bits" => 1,
+            "B" | "byte" | "bytes" => 8,
+            "KiB" => 8 << 10,
+            "MiB" => 8 << 20,
+            "GiB" => 8 << 30,
+            _ => return Err(NoBufferSize::Unit),
+        };
+        let bits = number.parse::<u64>().ok().and_then(|number| number.checked_mul(bits));
+        bits.map(Self).ok_or(NoBufferSize::Number)
+    }
+}
+
+impl fmt::Display for NoBufferSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unit => "expected a size with its unit: bits, B, KiB, MiB or GiB",
+            Self::Number => "expected a number of bits or bytes",
+        })
+    }
+}
+
+impl std::error::Error for NoBufferSize {}
 
 /// Losses at a port. A loss lasts from the last instruction that a reader knows of to the one where tracing resumes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -239,5 +285,24 @@ mod tests {
         let report = Report::new(&counts, Stats::default());
         let rates: Vec<_> = report.table().iter().map(|(rate, _)| rate.to_string()).collect();
         assert_eq!(rates, ["1/4", "1/2", "1", "2", "4", "8", "16"]);
+    }
+    #[test]
+    fn sizes_have_units() {
+        for (text, bits) in [
+            ("512bits", 512),
+            ("1 bit", 1),
+            ("64B", 512),
+            ("3bytes", 24),
+            ("4KiB", 32768),
+            ("2MiB", 16 << 20),
+            ("1GiB", 8 << 30),
+        ] {
+            assert_eq!(text.parse(), Ok(BufferSize(bits)), "{text}");
+        }
+        for text in
+            ["", "512", "KiB", "-1B", "1.5KiB", "4kb", "99999999999999999999B", "9999999999999999999B"]
+        {
+            assert!(text.parse::<BufferSize>().is_err(), "{text}");
+        }
     }
 }

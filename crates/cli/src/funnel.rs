@@ -1,21 +1,10 @@
 //! What became of all that was traced: the last words of every verb that counts.
 
 use serde_json::{Value, json};
-use tracewright_profile::{Funnel, Named, Profile, Program};
+use tracewright_profile::{Funnel, Named, Profile, Program, Unnamed};
 
 use crate::output::{Outcome, is_quiet, report, say};
 use crate::record::grouped;
-
-/// Instructions of a binary of which no function is known.
-struct Unknown<'a> {
-    file: &'a str,
-    instructions: u64,
-    /// Those of the binary, with those of which a function is known.
-    all: u64,
-    /// Where it is, if it is here.
-    here: Option<&'a str>,
-    is_elf: bool,
-}
 
 /// Why something is not in the output of what a stored profile has.
 pub const FILTERED: &str = "not asked for when the profile was made";
@@ -46,10 +35,10 @@ pub fn report_steps(profile: &Profile, program: &Program, left: &Left<'_>) {
     if is_quiet() {
         return;
     }
-    let unknown = unknown(profile, program);
+    let unknown = program.unnamed(profile);
     for row in unknown.iter().take(MOST_NAMED) {
         // A few instructions between functions are in any binary.
-        if let Some(path) = row.here.filter(|_| row.is_elf && row.instructions > row.all / 2) {
+        if let Some(path) = row.path.filter(|_| row.binary.is_elf && row.instructions > row.all / 2) {
             report(&format!(
                 "{path}: no symbols for {} of {} instructions that ran there: was it stripped? one with the same build ID and \
                  symbols can be given with --symfs or --image",
@@ -138,29 +127,7 @@ pub fn object(funnel: &Funnel) -> Value {
     })
 }
 
-/// Binaries of which instructions are in no function, those with most first.
-fn unknown<'a>(profile: &'a Profile, program: &'a Program) -> Vec<Unknown<'a>> {
-    let mut sums = vec![(0, 0); profile.binaries.len()];
-    for (code, runs) in &profile.blocks {
-        if let Some((unknown, all)) = sums.get_mut(code.start.binary as usize) {
-            let instructions = u64::from(code.count) * runs.all();
-            *all += instructions;
-            *unknown += if program.symbol(code.start).is_none() { instructions } else { 0 };
-        }
-    }
-    let rows = (0..).zip(&profile.binaries).zip(sums).filter(|(_, (unknown, _))| *unknown > 0);
-    let mut rows: Vec<_> = rows
-        .map(|((number, binary), (instructions, all))| {
-            let here = program.file(number).map(|file| file.name());
-            let is_elf = binary.is_elf;
-            Unknown { file: binary.file_name(), instructions, all, here, is_elf }
-        })
-        .collect();
-    rows.sort_by_key(|row| std::cmp::Reverse(row.instructions));
-    rows
-}
-
-fn lines(funnel: &Funnel, unknown: &[Unknown<'_>], left: &Left<'_>) -> Vec<String> {
+fn lines(funnel: &Funnel, unknown: &[Unnamed<'_>], left: &Left<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     let mut step = |name: &str, number: u64, of: u64| {
         let share = match of {
@@ -208,8 +175,8 @@ fn lines(funnel: &Funnel, unknown: &[Unknown<'_>], left: &Left<'_>) -> Vec<Strin
     step("of a known function", funnel.in_function, funnel.instructions);
     for row in unknown.iter().take(MOST_NAMED) {
         let what =
-            if row.here.is_some() { "without symbols there" } else { "which is not here (--image, --symfs)" };
-        add(at, true, format!("{} of {}, {what}", grouped(row.instructions), row.file));
+            if row.path.is_some() { "without symbols there" } else { "which is not here (--image, --symfs)" };
+        add(at, true, format!("{} of {}, {what}", grouped(row.instructions), row.binary.file_name()));
     }
     let more: u64 = unknown.iter().skip(MOST_NAMED).map(|row| row.instructions).sum();
     add(at, more > 0, format!("{} of other binaries", grouped(more)));

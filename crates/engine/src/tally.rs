@@ -2,6 +2,7 @@ use std::fmt;
 use std::ops::AddAssign;
 
 use tracewright_core::{GapReason, MemorySpace, Mismatch};
+use tracewright_etrace::decode::Facts;
 
 use crate::lane::Lane;
 use crate::place::Places;
@@ -144,6 +145,25 @@ impl Tally {
         self.mismatches > 0
             && (self.mismatches.saturating_mul(FEWEST_BLOCKS) > self.blocks
                 || self.bytes_unfollowed - excused > bytes / 2)
+    }
+
+    /// Returns what tells whether an E-Trace source is described correctly; nothing if no message was read.
+    pub fn etrace_facts(&self) -> Facts {
+        if self.syncs == 0 && self.malformed == 0 {
+            return Facts::default();
+        }
+        let first_outside = self.first_sync_outside;
+        Facts {
+            syncs: self.syncs,
+            outside: self.syncs_outside,
+            first_outside,
+            first_is_outside: first_outside.is_some_and(|(offset, _)| self.first_sync == Some(offset)),
+            mismatches: self.mismatches,
+            // Code before the program's, of a boot ROM for example, is often not at hand.
+            resumed: u64::from(self.blocks > 0),
+            malformed: self.malformed,
+            ..Facts::default()
+        }
     }
 
     /// Counts the bytes of a file that were read, those that are wanted, and of each lane the bytes up to its limit (all bytes if it

@@ -85,7 +85,7 @@ pub use inlined::InlinedCopy;
 pub use loops::{Graph, Leader, Loop, TripCounts, Trips, counted, forest};
 pub use paths::{Conditioned, Correlated, HotPath, Paths, WIDEST};
 pub use places::{PlaceError, PlaceFilter, PlaceNames, Span, binaries, is_called};
-pub use program::{Named, Program, inlined_at};
+pub use program::{Named, Program, Unnamed, inlined_at};
 pub use stalls::{Account, Longest, Meter, Stalls};
 pub use timeline::{Cell, Timeline};
 pub use walk::inlined_into;

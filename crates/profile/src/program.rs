@@ -1,6 +1,7 @@
 //! Binaries of a profile at their link-time addresses.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -252,6 +253,44 @@ impl Named {
     /// program.
     pub const fn lacks_symbols(self) -> bool {
         self.named < self.all - self.named
+    }
+}
+
+/// Binary with instructions that ran in no known function.
+#[derive(Clone, Copy, Debug)]
+pub struct Unnamed<'a> {
+    /// The binary.
+    pub binary: &'a Binary,
+    /// Its instructions in no known function.
+    pub instructions: u64,
+    /// All its instructions.
+    pub all: u64,
+    /// Path of its file, if the program has it.
+    pub path: Option<&'a str>,
+}
+
+impl Program {
+    /// Returns the binaries with instructions in no known function, those with most of them first.
+    pub fn unnamed<'a>(&'a self, profile: &'a Profile) -> Vec<Unnamed<'a>> {
+        let mut sums = vec![(0, 0); profile.binaries.len()];
+        for (code, runs) in &profile.blocks {
+            if let Some((unknown, all)) = sums.get_mut(code.start.binary as usize) {
+                let instructions = u64::from(code.count) * runs.all();
+                *all += instructions;
+                *unknown += if self.symbol(code.start).is_none() { instructions } else { 0 };
+            }
+        }
+        let rows = (0..).zip(&profile.binaries).zip(sums).filter(|(_, (unknown, _))| *unknown > 0);
+        let mut rows: Vec<_> = rows
+            .map(|((number, binary), (instructions, all))| Unnamed {
+                binary,
+                instructions,
+                all,
+                path: self.file(number).map(|file| file.name()),
+            })
+            .collect();
+        rows.sort_by_key(|row| Reverse(row.instructions));
+        rows
     }
 }
 

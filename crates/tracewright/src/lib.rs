@@ -92,6 +92,7 @@ pub mod registers;
 mod source_files;
 pub mod stalls;
 pub mod survey;
+pub mod targets;
 mod text_cache;
 mod thread_names;
 pub mod timeline;

@@ -20,6 +20,7 @@ pub use self::linux::{Interrupter, Recorder};
 pub use self::status::{as_code, describe, signal, signal_name};
 use crate::encode::Tally;
 use crate::etrace::LogData;
+use crate::port::Report;
 use crate::protocol::Traced;
 use crate::record::LogOutput;
 use crate::{CaptureOptions, Error, Remark};
@@ -90,6 +91,55 @@ pub struct QemuRecording {
     pub seconds: f64,
     /// The processes; the first is the one that was started.
     pub processes: Vec<Recorded>,
+}
+
+impl QemuRecording {
+    /// Adds up what was recorded of all processes.
+    pub fn totals(&self) -> QemuTotals {
+        let sum = |of: fn(&Recorded) -> Option<u64>| -> Option<u64> {
+            self.processes.iter().filter_map(of).reduce(|one, other| one + other)
+        };
+        let mut tally = Tally::default();
+        self.processes.iter().for_each(|process| tally.add(&process.tally));
+        QemuTotals {
+            instructions: self.threads().map(|thread| thread.instructions).sum(),
+            threads: self.threads().count() as u64,
+            tally,
+            trace_bytes: sum(|process| process.traced.map(|traced| traced.bytes)),
+            port: Report::all(self.processes.iter().filter_map(|process| process.traced?.port)),
+            log_bytes: sum(|process| process.log_bytes),
+            unknown: sum(|process| process.traced.map(|traced| traced.unknown)).unwrap_or_default(),
+        }
+    }
+
+    /// Returns whether the program was stopped because it reached [`QemuOptions::limit`].
+    pub fn is_limited(&self) -> bool {
+        let is_limited = |thread: &RecordedThread| thread.off == Some(Off::Limit);
+        signal(self.status) == Some(9) && self.threads().next().is_some() && self.threads().all(is_limited)
+    }
+
+    fn threads(&self) -> impl Iterator<Item = &RecordedThread> {
+        self.processes.iter().flat_map(|process| &process.threads)
+    }
+}
+
+/// Totals of a recording under QEMU.
+#[derive(Clone, Copy, Debug)]
+pub struct QemuTotals {
+    /// Instructions.
+    pub instructions: u64,
+    /// Threads.
+    pub threads: u64,
+    /// Counts of what they executed.
+    pub tally: Tally,
+    /// Bytes of trace, if there is a capture.
+    pub trace_bytes: Option<u64>,
+    /// Report of all ports together, if there are any.
+    pub port: Option<Report>,
+    /// Bytes of logs, if they are kept.
+    pub log_bytes: Option<u64>,
+    /// Accesses to memory that are missing in the trace.
+    pub unknown: u64,
 }
 
 /// Recording of a process.

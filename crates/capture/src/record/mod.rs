@@ -30,7 +30,7 @@ use self::keep::Keep;
 pub use self::keep::{Listing, LogOutput, Outputs};
 use self::logged::Read;
 pub use self::logged::{Contradictions, LogRead};
-pub use self::ring::Ring;
+pub use self::ring::{NoRingSize, Ring, RingSize};
 pub use self::watch::Progress;
 use self::watch::Watch;
 use crate::control::Qualified;

@@ -1,5 +1,8 @@
 //! A ring, like the buffer of a trace unit: keeps the end of a trace, or what is around a trigger.
 
+use std::fmt;
+use std::str::FromStr;
+
 use tracewright_core::control::Plan;
 use tracewright_core::{Block, DataAccess};
 use tracewright_hart::{Controlled, HartSink, Privilege, Trap};
@@ -24,6 +27,56 @@ impl Ring {
         (u128::from(self.size) * u128::from(100 - self.position.min(100)) / 100) as u64
     }
 }
+
+/// Size of a ring, in bytes. Parses from `4096`, `64K` or `1M`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RingSize(pub u64);
+
+impl RingSize {
+    /// Smallest size: enough for a synchronisation packet, and something after it.
+    pub const LEAST: Self = Self(256);
+    /// Largest size.
+    pub const MOST: Self = Self(1 << 32);
+}
+
+/// Error of [`RingSize`]: the text is not a size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoRingSize {
+    /// It is not a number of bytes.
+    Number,
+    /// It is less than [`RingSize::LEAST`] or more than [`RingSize::MOST`].
+    Range,
+}
+
+impl FromStr for RingSize {
+    type Err = NoRingSize;
+
+    fn from_str(text: &str) -> Result<Self, NoRingSize> {
+        let (digits, unit) = match text.strip_suffix(['K', 'k']) {
+            Some(digits) => (digits, 1 << 10),
+            None => match text.strip_suffix(['M', 'm']) {
+                Some(digits) => (digits, 1 << 20),
+                None => (text, 1),
+            },
+        };
+        let size = digits.parse::<u64>().ok().and_then(|size| size.checked_mul(unit));
+        let size = size.ok_or(NoRingSize::Number)?;
+        if (Self::LEAST.0..=Self::MOST.0).contains(&size) { Ok(Self(size)) } else { Err(NoRingSize::Range) }
+    }
+}
+
+impl fmt::Display for NoRingSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number => f.write_str("expected a number of bytes, such as 4096, 64K or 1M"),
+            Self::Range => {
+                write!(f, "expected {} bytes to {}M", RingSize::LEAST.0, RingSize::MOST.0 >> 20)
+            }
+        }
+    }
+}
+
+impl std::error::Error for NoRingSize {}
 
 /// A sink that traces up to some bytes after a trigger.
 pub(super) struct Ringed<'a, S> {
@@ -146,5 +199,15 @@ mod tests {
     fn positions_are_parts_of_the_ring() {
         let after = |position| Ring { size: 65536, trigger: None, position }.after();
         assert_eq!([0, 25, 75, 100].map(after), [65536, 49152, 16384, 0]);
+    }
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!("4096".parse(), Ok(RingSize(4096)));
+        assert_eq!("64K".parse(), Ok(RingSize(65536)));
+        assert_eq!("1m".parse(), Ok(RingSize(1 << 20)));
+        assert_eq!("K".parse::<RingSize>(), Err(NoRingSize::Number));
+        assert_eq!("99999999999999999999M".parse::<RingSize>(), Err(NoRingSize::Number));
+        let error = "10".parse::<RingSize>().unwrap_err();
+        assert_eq!(error.to_string(), "expected 256 bytes to 4096M");
     }
 }

@@ -16,7 +16,7 @@ use crate::args::CaptureArgs;
 use crate::filter::{PartArgs, reasons};
 use crate::funnel::{self, Left};
 use crate::images;
-use crate::output::{Error, ForceArgs, Form, Outcome, Output, format_of, is_json, remark, report};
+use crate::output::{Chosen, Error, ForceArgs, Form, Outcome, Output, remark, report};
 use crate::profile::open::Counted;
 
 /// Show how much of the programs ran: instructions, branches both ways, source lines, functions.
@@ -106,22 +106,11 @@ pub enum CoverageFormat {
     LlvmJson,
 }
 
-impl Opts {
-    /// Returns the format: the one that is asked for, or that of the output's name.
-    fn format(&self) -> CoverageFormat {
-        let named = || if self.json { None } else { format_of(&self.output).ok()? };
-        self.format.or_else(named).unwrap_or_default()
-    }
-
-    /// Whether it is JSON.
-    fn json(&self) -> bool {
-        self.json || self.format.is_none() && is_json(&self.output)
-    }
-
+impl Chosen<CoverageFormat> {
     /// Returns what the output is.
-    fn form(&self) -> Form {
-        match self.format() {
-            _ if self.json() => Form::Json,
+    fn form(self) -> Form {
+        match self.format {
+            _ if self.is_json => Form::Json,
             CoverageFormat::Table => Form::Table,
             CoverageFormat::Csv | CoverageFormat::Lcov => Form::Text,
             CoverageFormat::Cobertura => Form::Xml,
@@ -130,11 +119,13 @@ impl Opts {
     }
 
     /// Whether the output has source files only.
-    fn is_of_sources(&self) -> bool {
+    fn is_of_sources(self) -> bool {
         use CoverageFormat::{Cobertura, Lcov, LlvmJson};
-        !self.json() && matches!(self.format(), Lcov | Cobertura | LlvmJson)
+        !self.is_json && matches!(self.format, Lcov | Cobertura | LlvmJson)
     }
+}
 
+impl Opts {
     /// Whether only a part of the programs is asked for.
     fn is_part(&self) -> bool {
         !self.files.is_empty() || self.part.filter.any_places()
@@ -149,10 +140,8 @@ const TOO_LITTLE: u8 = 3;
 
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
-    if opts.format.is_none() && !opts.json {
-        format_of::<CoverageFormat>(&opts.output)?;
-    }
-    let output = Output::open_whole(&opts.output, opts.form(), opts.force)?;
+    let chosen = Chosen::new(opts.format, opts.json, &opts.output)?;
+    let output = Output::open_whole(&opts.output, chosen.form(), opts.force)?;
     let (mut profile, programs, mut outcome, outside) = gather(opts)?;
     let places = opts.part.filter.places_of_any_function(&profile, &programs.iter().collect::<Vec<_>>())?;
     let wanted = Wanted { files: opts.files.clone(), places, functions: opts.part.filter.functions.clone() };
@@ -161,12 +150,12 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     if coverage.functions.is_empty() || coverage.executed == 0 {
         outcome = outcome.and(Outcome::HadErrors);
     }
-    if opts.is_of_sources() && !coverage.files.iter().any(|file| file.is_source) {
+    if chosen.is_of_sources() && !coverage.files.iter().any(|file| file.is_source) {
         report("no source line of what ran is known: was it compiled with debug information (-g)?");
         outcome = outcome.and(Outcome::HadErrors);
     }
-    let text = match opts.format() {
-        _ if opts.json() => json::object(&coverage, &profile),
+    let text = match chosen.format {
+        _ if chosen.is_json => json::object(&coverage, &profile),
         CoverageFormat::Csv => csv::coverage::functions(&coverage, &profile),
         CoverageFormat::Lcov => export::lcov::write(&coverage),
         CoverageFormat::Cobertura => export::cobertura::write(&coverage),

@@ -21,6 +21,7 @@ use clap::{Args, ValueEnum};
 use tracewright::csv::Objects;
 use tracewright::listing::{Lines, Listing, TextCache, When};
 use tracewright::opencsd::OpenCsdLines;
+use tracewright::targets::{EventName, TargetRows, TextRows};
 use tracewright::{ClockEnd, Clocks, Diagnostic, ExcerptOptions, Listed, Trace};
 use tracewright_core::text::Printable;
 use tracewright_engine::{At, Consumer, Engine, Limit, Options, Place, Problem, SourceTally, Tally};
@@ -29,7 +30,7 @@ use tracewright_input::{Buffer, Protocol, Source};
 
 use self::calls::Calls;
 use self::json::Json;
-use self::rows::{EventName, Rows};
+use self::rows::JsonRows;
 use self::text::{Detail, Text};
 use crate::args::{CaptureArgs, InlineArgs, ProgramArgs, SelectArgs, offset, refuse_past_end};
 use crate::clocks::{self, report_ends};
@@ -489,11 +490,15 @@ impl BufferDecode<'_> {
             self.list(&OpenCsdLines { again }, "", Form::Text)
         } else if opts.no_image {
             self.refuse_etrace("--no-image")?;
-            let json = opts.has_objects().then(quoted);
-            let rows = Rows { json, ids: self.has_several_sources(), events: opts.events.clone() };
             self.report_no_broadcast();
-            let first = if opts.has_objects() { opts.first_line(again) } else { named(rows.columns()) };
-            self.list(&rows, &first, opts.table.form())
+            let events = opts.events.clone();
+            if opts.has_objects() {
+                let rows = TargetRows(JsonRows { buffer: quoted(), events });
+                return self.list(&rows, &opts.first_line(again), opts.table.form());
+            }
+            let rows = TextRows { ids: self.has_several_sources(), events, message: messages::message };
+            let columns = named(rows.columns());
+            self.list(&TargetRows(rows), &columns, opts.table.form())
         } else if opts.summary {
             let mut out = opts.out(Output::stdout(opts.table.form()));
             if opts.table.is_csv() {

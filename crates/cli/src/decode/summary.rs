@@ -2,7 +2,6 @@
 
 use tracewright_core::{MemorySpace, Mismatch};
 use tracewright_engine::{Doubt, Tally};
-use tracewright_etrace::decode::Facts;
 use tracewright_image::Image;
 
 use tracewright::names;
@@ -127,7 +126,7 @@ fn hints(buffer: &str, tally: &Tally, image: &Image) {
     if let Some((offset, why)) = tally.first_malformed {
         output::remark(&format!("{buffer}: the first bytes that are no packet, at {offset:#x}: {why}"));
     }
-    let facts = facts(tally);
+    let facts = tally.etrace_facts();
     // Without any program, every address is outside.
     if facts.is_suspicious() && (image.regions().next().is_some() || facts.outside == 0) {
         output::remark(&format!("{buffer}: {facts}"));
@@ -165,28 +164,4 @@ fn first_mismatch((_, mismatch, space): &(u64, Mismatch, MemorySpace), image: &I
     let place = names::place(image, address, *space, 60);
     let place = if place.is_empty() { String::new() } else { format!(" ({place})") };
     format!("{address:#x}{place}: {what}")
-}
-
-/// What tells whether an E-Trace source was described rightly; nothing of other protocols.
-fn facts(tally: &Tally) -> Facts {
-    if tally.syncs == 0 && tally.malformed == 0 {
-        return Facts::default();
-    }
-    let Tally { syncs, syncs_outside: outside, first_sync_outside: first_outside, malformed, .. } = *tally;
-    let first_is_outside = first_outside.is_some_and(|(offset, _)| tally.first_sync == Some(offset));
-    let (mismatches, contradictions) = (tally.mismatches, 0);
-    let unsynchronised = 0;
-    // Code before the program's, of a boot ROM for example, is often not at hand.
-    let resumed = u64::from(tally.blocks > 0);
-    Facts {
-        syncs,
-        outside,
-        first_outside,
-        first_is_outside,
-        mismatches,
-        resumed,
-        contradictions,
-        malformed,
-        unsynchronised,
-    }
 }

@@ -15,7 +15,7 @@ use crate::args::{CaptureArgs, InlineArgs};
 use crate::filter::{PartArgs, reasons};
 use crate::funnel::{self, Left};
 use crate::images;
-use crate::output::{Error, ForceArgs, Form, Outcome, Output, format_of, is_json, is_quiet, report, say};
+use crate::output::{Chosen, Error, ForceArgs, Form, Outcome, Output, is_quiet, report, say};
 use crate::profile::open::Counted;
 use crate::profile::{Weigh, call_tree};
 use crate::stalls::title;
@@ -90,22 +90,11 @@ impl DiffFormat {
     }
 }
 
-impl Opts {
-    /// Returns the format: the one that is asked for, or that of the output's name.
-    fn format(&self) -> DiffFormat {
-        let named = || if self.json { None } else { format_of(&self.output).ok()? };
-        self.format.or_else(named).unwrap_or_default()
-    }
-
-    /// Whether it is JSON.
-    fn json(&self) -> bool {
-        self.json || self.format.is_none() && is_json(&self.output)
-    }
-
+impl Chosen<DiffFormat> {
     /// Returns what the output is.
-    fn form(&self) -> Form {
-        match self.format() {
-            _ if self.json() => Form::Json,
+    fn form(self) -> Form {
+        match self.format {
+            _ if self.is_json => Form::Json,
             DiffFormat::Table => Form::Table,
             DiffFormat::Flamegraph => Form::Xml,
             _ => Form::Text,
@@ -115,9 +104,8 @@ impl Opts {
 
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
-    if opts.format.is_none() && !opts.json {
-        format_of::<DiffFormat>(&opts.output)?;
-    }
+    let chosen = Chosen::new(opts.format, opts.json, &opts.output)?;
+    let format = chosen.format;
     let open = |path: &Path| -> Result<Counted, Error> {
         let mut capture = opts.capture.of(path);
         if !KeptProfile::is_in(path) && !tracewright_input::perf::is_recording(path) {
@@ -125,7 +113,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             capture.symfs.clear();
         }
         let mut counted = Counted::open(&capture, &opts.part)?;
-        if opts.format().has_stacks() {
+        if format.has_stacks() {
             counted = counted.with_handlers()?;
         }
         counted.program = opts.inline.of(counted.program);
@@ -133,22 +121,22 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         Ok(counted)
     };
     let paths = [opts.capture.capture.as_path(), &opts.other];
-    if let Some(path) = paths.iter().find(|path| opts.format().has_stacks() && KeptProfile::is_in(path)) {
+    if let Some(path) = paths.iter().find(|path| format.has_stacks() && KeptProfile::is_in(path)) {
         let path = path.display();
         return Err(Error::Message(format!(
             "{path} is a profile that was kept: it has no stacks; give the capture that it was made of"
         )));
     }
-    let output = Output::open_whole(&opts.output, opts.form(), opts.force)?;
+    let output = Output::open_whole(&opts.output, chosen.form(), opts.force)?;
     let mut both = [open(paths[0])?, open(paths[1])?];
-    let trees = if opts.format().has_stacks() { Some(stacks(opts, &mut both)?) } else { None };
+    let trees = if format.has_stacks() { Some(stacks(opts, &mut both)?) } else { None };
     let sides = both.each_ref().map(|of| Side { profile: &of.profile, program: &of.program });
     let diff = Diff::new(sides);
     let names = paths.map(|path| path.display().to_string());
     let funnels = both.each_ref().map(|of| &of.profile.funnel);
-    let out = match (opts.format(), &trees) {
-        _ if opts.json() => json::object(&diff, &names, funnels).into_bytes(),
-        (_, Some(trees)) => drawn(opts, trees)?,
+    let out = match (format, &trees) {
+        _ if chosen.is_json => json::object(&diff, &names, funnels).into_bytes(),
+        (_, Some(trees)) => drawn(opts, format, trees)?,
         (DiffFormat::Csv, _) => csv::diff::rows(&diff).into_bytes(),
         _ => text::all(&diff, &names, opts.top).into_bytes(),
     };
@@ -185,10 +173,10 @@ fn stacks(opts: &Opts, both: &mut [Counted; 2]) -> Result<[CallTree; 2], Error> 
 }
 
 /// Stacks of both captures as text or as a picture.
-fn drawn(opts: &Opts, [first, second]: &[CallTree; 2]) -> Result<Vec<u8>, Error> {
+fn drawn(opts: &Opts, format: DiffFormat, [first, second]: &[CallTree; 2]) -> Result<Vec<u8>, Error> {
     opts.weight.of(first, None)?;
     let weight = opts.weight.of(second, None)?;
-    if opts.format() == DiffFormat::Folded {
+    if format == DiffFormat::Folded {
         return Ok(export::folded::difference([first, second], weight).into_bytes());
     }
     let title = format!("{}, compared with {}", title(&opts.other), title(&opts.capture.capture));

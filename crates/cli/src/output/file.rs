@@ -1,7 +1,7 @@
 //! Where a result goes: a file, or standard output.
 
 use std::fmt;
-use std::io::{self, BufWriter, Stdout, Write};
+use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -193,6 +193,14 @@ pub fn refuse_stream(path: &Path, option: &str, what: &str) -> Result<(), Error>
         true => Err(Error::Message(format!(
             "{option} -: {what}, which cannot go to standard output: give it a name"
         ))),
+        false => Ok(()),
+    }
+}
+
+/// Fails if an output that is no text is to go to a terminal.
+pub fn refuse_terminal(path: &Path, form: Form) -> Result<(), Error> {
+    match form == Form::Binary && path.as_os_str() == "-" && io::stdout().is_terminal() {
+        true => Err(Error::Message("this is no text for a terminal: say where to with -o FILE".into())),
         false => Ok(()),
     }
 }

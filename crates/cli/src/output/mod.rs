@@ -15,7 +15,9 @@ use tracewright_input::{Problem, Subject};
 
 use crate::terminal::{self, Style};
 
-pub use self::file::{FileError, ForceArgs, Output, refuse_same, refuse_stream, report_unwritten, write};
+pub use self::file::{
+    FileError, ForceArgs, Output, refuse_same, refuse_stream, refuse_terminal, report_unwritten, write,
+};
 pub use tracewright::escape::Form;
 
 /// How a verb ended.
@@ -129,21 +131,35 @@ const ENDINGS: [(&str, &str); 14] = [
     (".perfetto-trace", "perfetto"),
 ];
 
-/// Returns the format that the name of an output file stands for. It is an error if the verb has no such format.
-pub fn format_of<F: ValueEnum>(path: &Path) -> Result<Option<F>, Error> {
+/// Format of an output.
+#[derive(Clone, Copy, Debug)]
+pub struct Chosen<F> {
+    pub format: F,
+    pub is_json: bool,
+}
+
+impl<F: ValueEnum + Default> Chosen<F> {
+    /// Returns the format that is `asked` for, or the one that the name of the output stands for. It is an error if the verb has no such
+    /// format.
+    pub fn new(asked: Option<F>, json: bool, path: &Path) -> Result<Self, Error> {
+        let is_by_name = asked.is_none() && !json;
+        let format = if is_by_name { format_of(path)? } else { asked };
+        Ok(Self { format: format.unwrap_or_default(), is_json: json || is_by_name && is_json(path) })
+    }
+}
+
+fn format_of<F: ValueEnum>(path: &Path) -> Result<Option<F>, Error> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     let Some((ending, format)) = ENDINGS.iter().find(|(ending, _)| name.ends_with(ending)) else {
         return Ok(None);
     };
-    let named = F::from_str(format, true);
     let path = printable_path(path);
-    named
+    F::from_str(format, true)
         .map(Some)
         .map_err(|_| Error::Message(format!("{path}: this verb writes no {ending}: say what with --format")))
 }
 
-/// Returns whether the name of an output file is that of JSON.
-pub fn is_json(path: &Path) -> bool {
+fn is_json(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"))
 }
 

@@ -1,24 +1,22 @@
 //! `tracewright profile`: what ran how often, for people and for compilers.
 
-mod compilers;
 mod json;
 pub mod open;
 mod text;
 mod tree;
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
-use clap::builder::TypedValueParser;
+use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Args, ValueEnum};
 use tracewright::csv::{self, profile::Rows};
 use tracewright::profile::{ContextCounter, Followed, Follower, ListedProfile, Only, Report};
 use tracewright::words::{self, Wanted, how_to_get};
 use tracewright::{Capture, ThreadNames};
 use tracewright_profile::export::folded::Weight;
-use tracewright_profile::{
-    Binary, CallTree, Functions, Graph, Named, PlaceFilter, Profile, Program, WIDEST, export, store,
-};
+use tracewright_profile::export::{ExportError, ExportRemark};
+use tracewright_profile::{CallTree, Functions, Graph, Named, PlaceFilter, Profile, Program, WIDEST, export};
 
 use self::open::{Counted, Decoded};
 use crate::args::{CaptureArgs, InlineArgs, named};
@@ -27,7 +25,7 @@ use crate::decode::Within;
 use crate::filter::{FilterArgs, PartArgs, reasons};
 use crate::funnel::{self, Left};
 use crate::images;
-use crate::output::{Error, ForceArgs, Form, Outcome, Output, format_of, is_json, report};
+use crate::output::{Chosen, Error, ForceArgs, Form, Outcome, Output, refuse_terminal, remark, report};
 use crate::stalls::title;
 
 /// Count what ran, for people and for compilers.
@@ -110,51 +108,69 @@ pub struct Opts {
 }
 
 /// What is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
-    /// Functions, loops and branches, those that matter first.
+    #[default]
     Table,
-    /// Comma-separated values: all rows of one kind (--rows), for spreadsheets and scripts.
     Csv,
-    /// Who called whom, as an indented tree: each function with what it calls below it, the heaviest first (--min-share, --json).
     Tree,
-    /// Call stacks, a line each: `main;sort 1234`, for flame graphs.
-    Folded,
-    /// A flame graph, as SVG.
-    Flamegraph,
-    /// For `go tool pprof` and what else reads pprof.
-    Pprof,
-    /// For callgrind_annotate and KCachegrind.
-    Callgrind,
-    /// LLVM's sample profile as text: clang -fprofile-sample-use.
-    Llvm,
-    /// The same in LLVM's extended binary form.
-    LlvmBinary,
-    /// LLVM's sample profile with calling contexts (CSSPGO), as text.
-    LlvmContexts,
-    /// What llvm-profgen reads: --unsymbolized-profile.
-    Profgen,
-    /// What BOLT reads: perf2bolt -pa.
-    Bolt,
-    /// BOLT's own profile: llvm-bolt -data.
-    Fdata,
-    /// Propeller's list of basic blocks that belong together: clang -fbasic-block-sections=list=FILE.
-    Propeller,
-    /// The functions that ran, in the order in which they belong together: ld.lld --symbol-ordering-file.
-    SymbolOrder,
-    /// What GCC 12 to 15 read: gcc -fauto-profile.
-    Gcov,
-    /// The same as GCC 16 reads it.
-    #[value(name = "gcov-16")]
-    Gcov16,
-    /// The text of simpleperf, that create_llvm_prof reads (--profiler text).
-    Autofdo,
-    /// What simpleperf writes for BOLT: less, and with comments that BOLT does not read.
-    BoltSimpleperf,
-    /// simpleperf's branch list: simpleperf inject.
-    BranchList,
-    /// A compact file that keeps all counts, for merge, diff and profile (its format is in the book).
-    Tracewright,
+    Export(export::Format),
+}
+
+impl ValueEnum for Format {
+    fn value_variants<'a>() -> &'a [Self] {
+        static ALL: LazyLock<Vec<Format>> = LazyLock::new(|| {
+            let exports = export::Format::ALL.map(Format::Export);
+            [Format::Table, Format::Csv, Format::Tree].into_iter().chain(exports).collect()
+        });
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        use export::Format::*;
+        let (name, words) = match self {
+            Self::Table => ("table", "Functions, loops and branches, those that matter first"),
+            Self::Csv => {
+                ("csv", "Comma-separated values: all rows of one kind (--rows), for spreadsheets and scripts")
+            }
+            Self::Tree => (
+                "tree",
+                "Who called whom, as an indented tree: each function with what it calls below it, the heaviest first (--min-share, --json)",
+            ),
+            Self::Export(format) => (
+                format.name(),
+                match format {
+                    Folded => "Call stacks, a line each: `main;sort 1234`, for flame graphs",
+                    Flamegraph => "A flame graph, as SVG",
+                    Pprof => "For `go tool pprof` and what else reads pprof",
+                    Callgrind => "For callgrind_annotate and KCachegrind",
+                    Llvm => "LLVM's sample profile as text: clang -fprofile-sample-use",
+                    LlvmBinary => "The same in LLVM's extended binary form",
+                    LlvmContexts => "LLVM's sample profile with calling contexts (CSSPGO), as text",
+                    Profgen => "What llvm-profgen reads: --unsymbolized-profile",
+                    Bolt => "What BOLT reads: perf2bolt -pa",
+                    Fdata => "BOLT's own profile: llvm-bolt -data",
+                    Propeller => {
+                        "Propeller's list of basic blocks that belong together: clang -fbasic-block-sections=list=FILE"
+                    }
+                    SymbolOrder => {
+                        "The functions that ran, in the order in which they belong together: ld.lld --symbol-ordering-file"
+                    }
+                    Gcov => "What GCC 12 to 15 read: gcc -fauto-profile",
+                    Gcov16 => "The same as GCC 16 reads it",
+                    Autofdo => "The text of simpleperf, that create_llvm_prof reads (--profiler text)",
+                    BoltSimpleperf => {
+                        "What simpleperf writes for BOLT: less, and with comments that BOLT does not read"
+                    }
+                    BranchList => "simpleperf's branch list: simpleperf inject",
+                    Tracewright => {
+                        "A compact file that keeps all counts, for merge, diff and profile (its format is in the book)"
+                    }
+                },
+            ),
+        };
+        Some(PossibleValue::new(name).help(words))
+    }
 }
 
 /// Kinds of rows by name.
@@ -198,175 +214,149 @@ impl Weigh {
 }
 
 impl Opts {
-    /// Returns the format: the one that is asked for, or that of the output's name.
-    fn format(&self) -> Format {
-        let named = || self.output.as_deref().filter(|_| !self.json).and_then(|path| format_of(path).ok()?);
-        self.format.or_else(named).unwrap_or(Format::Table)
-    }
-
-    /// Whether it is JSON.
-    fn json(&self) -> bool {
-        self.json || self.format.is_none() && self.output.as_deref().is_some_and(is_json)
-    }
-
     /// Whether it is the table, or rows of it.
-    fn is_table(&self) -> bool {
-        self.format() == Format::Table || self.format() == Format::Csv && self.rows.are_of_report()
-    }
-
-    /// Returns what the output is.
-    fn form(&self) -> Form {
-        match self.format() {
-            Format::Tracewright
-            | Format::LlvmBinary
-            | Format::Pprof
-            | Format::BranchList
-            | Format::Gcov
-            | Format::Gcov16 => Form::Binary,
-            Format::Table | Format::Tree => Form::json_if(self.json()),
-            Format::Flamegraph => Form::Xml,
-            _ => Form::Text,
-        }
+    fn is_table(&self, format: Format) -> bool {
+        format == Format::Table || format == Format::Csv && self.rows.are_of_report()
     }
 
     /// Whether it tells who called whom on which path.
-    fn has_stacks(&self) -> bool {
-        self.format().has_stacks() || self.format() == Format::Csv && self.rows == Rows::CallTree
+    fn has_stacks(&self, format: Format) -> bool {
+        match format {
+            Format::Export(format) => format.has_stacks(),
+            Format::Csv => self.rows == Rows::CallTree,
+            format => format == Format::Tree,
+        }
     }
 
     /// Whether the table needs to know in which order things ran.
-    fn wants_order(&self) -> bool {
-        self.calls || self.paths.is_some() || self.format() == Format::Csv && self.rows.need_order()
+    fn wants_order(&self, format: Format) -> bool {
+        self.calls || self.paths.is_some() || format == Format::Csv && self.rows.need_order()
+    }
+}
+
+impl Chosen<Format> {
+    /// Returns what the output is.
+    fn form(self) -> Form {
+        match self.format {
+            Format::Table | Format::Tree => Form::json_if(self.is_json),
+            Format::Export(export::Format::Flamegraph) => Form::Xml,
+            Format::Export(format) if format.is_binary() => Form::Binary,
+            _ => Form::Text,
+        }
     }
 }
 
 impl Format {
-    /// Whether it tells who called whom.
-    fn has_stacks(self) -> bool {
-        matches!(self, Self::Tree | Self::Folded | Self::Flamegraph | Self::Pprof | Self::Callgrind)
-    }
-
-    /// Whether it tells of all that ran, and not only of ELF files, which are all that compilers know.
-    fn is_for_people(self) -> bool {
-        self.has_stacks() || matches!(self, Self::Table | Self::Csv | Self::Tracewright)
-    }
-
     /// Whether it tells what ran by function.
     fn is_by_function(self) -> bool {
-        self.is_for_people() && self != Self::Tracewright
-    }
-
-    /// Whether what ran of a binary can be told.
-    fn has(self, binary: Option<&Binary>) -> bool {
-        self.is_for_people() || binary.is_some_and(|binary| binary.is_elf)
+        !matches!(self, Self::Export(format) if format.is_of_elf_files() || format == export::Format::Tracewright)
     }
 
     /// Returns whether a profile in this format tells of nothing that ran.
     fn says_nothing(self, bytes: &[u8]) -> bool {
-        let mut lines = bytes.split_inclusive(|&byte| byte == b'\n');
         match self {
             // The names of the columns.
-            Self::Csv => lines.count() <= 1,
-            // How many ranges and branches there are.
-            Self::Profgen => lines.all(|line| line == b"0\n"),
-            Self::BoltSimpleperf => lines.all(|line| line.starts_with(b"//")),
+            Self::Csv => bytes.split_inclusive(|&byte| byte == b'\n').count() <= 1,
+            Self::Export(format) => format.is_empty(bytes),
             _ => bytes.is_empty(),
         }
-    }
-
-    /// Whether it is the profile of a single binary.
-    fn is_of_one(self) -> bool {
-        matches!(
-            self,
-            Self::Bolt
-                | Self::BoltSimpleperf
-                | Self::Fdata
-                | Self::Profgen
-                | Self::Propeller
-                | Self::SymbolOrder
-        )
     }
 
     /// What it cannot tell, in words.
     fn cannot(self) -> &'static str {
         match self {
-            _ if self.is_for_people() => "nothing",
-            _ if self.is_of_one() => "of other binaries (--binary), or of no ELF file",
-            _ => "of no ELF file, as memory dumps (--image)",
+            Self::Export(format) if format.is_of_one() => "of other binaries (--binary), or of no ELF file",
+            Self::Export(format) if format.is_of_elf_files() => "of no ELF file, as memory dumps (--image)",
+            _ => "nothing",
         }
+    }
+}
+
+impl From<ExportError> for Error {
+    fn from(error: ExportError) -> Self {
+        let how = if matches!(error, ExportError::NoElfFile) { " (--image, --symfs)" } else { "" };
+        Self::Message(format!("{error}{how}"))
     }
 }
 
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let output = opts.output.as_deref().unwrap_or(Path::new("-"));
-    if opts.json() && !matches!(opts.format(), Format::Table | Format::Tree) {
+    let chosen = Chosen::new(opts.format, opts.json, output)?;
+    let Chosen { format, is_json } = chosen;
+    if is_json && !matches!(format, Format::Table | Format::Tree) {
         return Err(Error::Message(
             "--json is a form of the table and of the tree: leave out --format".into(),
         ));
     }
-    if opts.format.is_none() && !opts.json {
-        format_of::<Format>(output)?;
-    }
-    let form = opts.form();
-    if form == Form::Binary && output.as_os_str() == "-" && std::io::stdout().is_terminal() {
-        return Err(Error::Message("this is no text for a terminal: say where to with -o FILE".into()));
-    }
+    let form = chosen.form();
+    refuse_terminal(output, form)?;
     let output = Output::open_whole(output, form, opts.force)?;
     let counted = if ListedProfile::is_in(&opts.capture.capture) {
         Counted::of_branch_list(&opts.capture, &opts.part)?
     } else {
         let counted = Counted::open(&opts.capture, &opts.part)?;
-        if opts.has_stacks() || opts.wants_order() { counted.with_handlers()? } else { counted }
+        if opts.has_stacks(format) || opts.wants_order(format) { counted.with_handlers()? } else { counted }
     };
     let Counted { mut profile, program, mut outcome, decoded, outside } = counted;
     let program = opts.inline.of(program);
     let is_whole = decoded.is_some() || profile.instructions() == profile.funnel.instructions;
     let places = opts.part.filter.places(&profile, &[&program])?;
     // The table shows rows that are there as they are without a filter: what they call, and what is around them, counts.
-    if let Some(places) = places.as_ref().filter(|_| !opts.is_table()) {
+    if let Some(places) = places.as_ref().filter(|_| !opts.is_table(format)) {
         places.keep(&mut profile, &program);
     }
-    profile.funnel.in_output = in_output(&profile, opts.format());
-    let bytes = match (opts.format(), &decoded) {
-        (Format::Tracewright, _) => store::write(&profile),
-        _ if opts.is_table() => {
+    profile.funnel.in_output = match format {
+        Format::Export(format) => format.instructions(&profile),
+        _ => profile.instructions(),
+    };
+    let bytes = match (format, &decoded) {
+        _ if opts.is_table(format) => {
             let mut functions = Functions::default();
             let graph = Graph::new(&profile, |place| functions.at(&program, place));
             let done = match &decoded {
-                Some(decoded) if opts.wants_order() => {
+                Some(decoded) if opts.wants_order(format) => {
                     Some(in_order(opts, decoded, &program, &graph, None, &mut outcome)?)
                 }
-                None if opts.wants_order() => return Err(without_order(opts)),
+                None if opts.wants_order(format) => return Err(without_order(opts, format)),
                 _ => None,
             };
             let report = Report::new(&profile, &program, &graph, done, places.as_ref());
             profile.funnel.in_output = report.shown;
-            match (opts.format(), opts.json()) {
+            match (format, is_json) {
                 (Format::Csv, _) => csv::profile::of_report(opts.rows, &report, &profile),
                 (_, true) => json::object(&report, &profile.funnel),
                 (_, false) => text::all(&report, opts.top),
             }
             .into_bytes()
         }
-        (_, Some(decoded)) if opts.has_stacks() => {
-            stacks(opts, decoded, &profile, &program, places.as_ref(), &mut outcome)?
+        (_, Some(decoded)) if opts.has_stacks(format) => {
+            stacks(opts, chosen, decoded, &profile, &program, places.as_ref(), &mut outcome)?
         }
-        (Format::LlvmContexts, Some(decoded)) => {
+        (Format::Export(export::Format::LlvmContexts), Some(decoded)) => {
             contexts(opts, decoded, &program, places.as_ref(), &mut outcome)?
         }
-        (Format::LlvmContexts, None) => return Err(without_order(opts)),
-        (_, None) if opts.has_stacks() => return Err(without_order(opts)),
-        (Format::Csv, _) => csv::profile::counted(opts.rows, &profile, &program).into_bytes(),
-        (format, _) => compilers::write(format, &profile, &program)?,
+        (Format::Export(export::Format::LlvmContexts), None) => return Err(without_order(opts, format)),
+        (_, None) if opts.has_stacks(format) => return Err(without_order(opts, format)),
+        (Format::Export(format), _) => {
+            let mut remarks = Vec::new();
+            let written = format.write(&profile, &program, &mut remarks);
+            for of in &remarks {
+                let how =
+                    if matches!(of, ExportRemark::OneBinary(..)) { " (--binary picks another)" } else { "" };
+                remark(&format!("{of}{how}"));
+            }
+            written?
+        }
+        _ => csv::profile::counted(opts.rows, &profile, &program).into_bytes(),
     };
-    let is_empty = profile.funnel.in_output == 0 || opts.format().says_nothing(&bytes);
+    let is_empty = profile.funnel.in_output == 0 || format.says_nothing(&bytes);
     output.write_whole(&bytes, is_empty)?;
-    let otherwise = if is_whole { opts.format().cannot() } else { funnel::FILTERED };
+    let otherwise = if is_whole { format.cannot() } else { funnel::FILTERED };
     let left = Left { known: &reasons(outside), rest: opts.part.filter.left_out(otherwise) };
     funnel::report_all(&profile, &program, &left);
     let mut outcome = outcome.and(images::report_left_out(program.image()));
-    if opts.format().is_by_function() {
+    if format.is_by_function() {
         let names = Named::of(&profile, &[&program], places.as_ref());
         outcome = outcome.and(funnel::report_names(names));
     }
@@ -380,9 +370,9 @@ fn percentage(text: &str) -> Result<f64, String> {
 }
 
 /// The capture only counts.
-fn without_order(opts: &Opts) -> Error {
+fn without_order(opts: &Opts, format: Format) -> Error {
     let path = opts.capture.capture.display();
-    let instead = match opts.format() {
+    let instead = match format {
         Format::Csv if opts.rows.need_order() => "choose other --rows",
         Format::Csv | Format::Table => "leave out --calls and --paths",
         _ => "choose another --format",
@@ -441,6 +431,7 @@ pub fn call_tree(
 /// Stacks: all that are in them run in the places that are asked for, but who called them need not be there.
 fn stacks(
     opts: &Opts,
+    chosen: Chosen<Format>,
     decoded: &Decoded,
     profile: &Profile,
     program: &Program,
@@ -449,14 +440,21 @@ fn stacks(
 ) -> Result<Vec<u8>, Error> {
     let done = in_order(opts, decoded, program, &Graph::default(), places, outcome)?;
     let weight = opts.weight.of(&done.calls, Some(decoded.trace.capture()))?;
-    Ok(match opts.format() {
-        Format::Tree if opts.json() => tree::json(&done.calls).into_bytes(),
-        Format::Tree => tree::text(&done.calls, weight, opts.min_share).into_bytes(),
-        Format::Csv => csv::call_tree::rows(&done.calls).into_bytes(),
-        Format::Folded => export::folded::write(&done.calls, weight).into_bytes(),
-        Format::Flamegraph => export::flamegraph::write(&done.calls, weight, &title(&opts.capture.capture))
-            .map_err(|error| Error::Message(error.to_string()))?,
-        Format::Pprof => export::pprof::write(&done.calls, profile, program),
+    let Format::Export(format) = chosen.format else {
+        return Ok(match chosen.format {
+            Format::Csv => csv::call_tree::rows(&done.calls),
+            _ if chosen.is_json => tree::json(&done.calls),
+            _ => tree::text(&done.calls, weight, opts.min_share),
+        }
+        .into_bytes());
+    };
+    Ok(match format {
+        export::Format::Folded => export::folded::write(&done.calls, weight).into_bytes(),
+        export::Format::Flamegraph => {
+            export::flamegraph::write(&done.calls, weight, &title(&opts.capture.capture))
+                .map_err(|error| Error::Message(error.to_string()))?
+        }
+        export::Format::Pprof => export::pprof::write(&done.calls, profile, program),
         _ => export::callgrind::write(&done.calls, profile, program).into_bytes(),
     })
 }
@@ -482,14 +480,5 @@ fn contexts(
         *outcome = outcome.and(Outcome::HadErrors);
     }
     let text = export::llvm_contexts::write(&contexts, program);
-    if text.is_empty() { Err(compilers::without_lines()) } else { Ok(text.into_bytes()) }
-}
-
-/// Instructions that are in the output.
-fn in_output(profile: &Profile, format: Format) -> u64 {
-    let binary = |number: u32| profile.binaries.get(number as usize);
-    let one = format.is_of_one().then(|| export::ranges::largest(profile));
-    let is_told = |number: u32| format.has(binary(number)) && one.is_none_or(|one| one == Some(number));
-    let blocks = profile.blocks.iter().filter(|(code, _)| is_told(code.start.binary));
-    blocks.map(|(code, runs)| u64::from(code.count) * runs.all()).sum()
+    if text.is_empty() { Err(ExportError::NoLines.into()) } else { Ok(text.into_bytes()) }
 }

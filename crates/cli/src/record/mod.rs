@@ -14,7 +14,7 @@ use clap::{Args, ValueEnum};
 use tracewright::words;
 use tracewright_capture::qemu::is_foreign;
 use tracewright_capture::record::{
-    self, Listing, LogOutput, Outputs, ReadOptions, Recording, Ring, RunOptions, program_image,
+    self, Listing, LogOutput, Outputs, ReadOptions, Recording, Ring, RingSize, RunOptions, program_image,
 };
 use tracewright_capture::{CaptureOptions, Protocols};
 use tracewright_hart::Stop;
@@ -442,7 +442,7 @@ impl Opts {
     fn capture(&self) -> Result<Option<CaptureOptions>, Error> {
         let Some(dir) = &self.output else { return Ok(None) };
         let ring = match self.ring.ring {
-            Some(size) => {
+            Some(RingSize(size)) => {
                 let trigger = self.ring.trigger.as_deref().map(|text| self.control.trigger(text));
                 Some(Ring { size, trigger: trigger.transpose()?, position: self.ring.position })
             }

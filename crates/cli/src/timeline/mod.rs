@@ -1,6 +1,5 @@
 //! `tracewright timeline`: functions along the run, for viewers.
 
-use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -17,7 +16,9 @@ use crate::clocks::{self, report_ends};
 use crate::decode::Within;
 use crate::filter::{FilterArgs, PartArgs, reasons};
 use crate::funnel::{self, Left};
-use crate::output::{Error, ForceArgs, Form, Outcome, Output, format_of, remark, report, report_unwritten};
+use crate::output::{
+    Chosen, Error, ForceArgs, Form, Outcome, Output, refuse_terminal, remark, report, report_unwritten,
+};
 use crate::profile::open::{Counted, Decoded};
 use crate::record::grouped;
 
@@ -76,13 +77,6 @@ pub struct Opts {
     mhz: Option<u64>,
 }
 
-impl Opts {
-    /// Returns the format: the one that is asked for, or that of the output's name.
-    fn format(&self) -> Format {
-        self.format.or_else(|| format_of(&self.output).ok()?).unwrap_or(Format::Chrome)
-    }
-}
-
 /// What times are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum TimelineClock {
@@ -105,9 +99,10 @@ fn rate(text: &str) -> Result<u64, String> {
 }
 
 /// For which viewer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// Perfetto's and Chrome's JSON: trace events.
+    #[default]
     Chrome,
     /// Perfetto's own format: a third of the size, for long runs. Times are in nanoseconds, rounded down.
     Perfetto,
@@ -122,10 +117,10 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         let path = opts.capture.capture.display();
         return Err(Error::Message(format!("{path} is a profile: it does not tell when things ran")));
     }
-    if opts.format.is_none() {
-        format_of::<Format>(&opts.output)?;
-    }
-    let mut output = open(opts)?;
+    let Chosen { format, .. } = Chosen::new(opts.format, false, &opts.output)?;
+    let form = if format == Format::Perfetto { Form::Binary } else { Form::Json };
+    refuse_terminal(&opts.output, form)?;
+    let mut output = Output::open_whole(&opts.output, form, opts.force)?;
     // All is counted first, for the funnel: what is outside the time asked for, too.
     let no_time = FilterArgs {
         from_cycle: None,
@@ -170,7 +165,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     });
     let units: Vec<_> = units.collect();
     let hertz = opts.mhz.unwrap_or(1_000_000_000);
-    let viewer: Box<dyn Viewer + Send + '_> = match opts.format() {
+    let viewer: Box<dyn Viewer + Send + '_> = match format {
         Format::Chrome => Box::new(Chrome::new(&mut output, hertz)),
         Format::Perfetto => Box::new(Perfetto::new(&mut output, hertz)),
         Format::Firefox => Box::new(Firefox::new(&mut output, hertz)),
@@ -296,12 +291,4 @@ fn timestamps(opts: &Opts, trace: &Trace) -> Result<Clocks, Error> {
         "--clock time: {path} has no timestamps: {}, or choose {others}",
         how_to_get(Wanted::Timestamps, trace.capture())
     )))
-}
-
-fn open(opts: &Opts) -> Result<Output, Error> {
-    let form = if opts.format() == Format::Perfetto { Form::Binary } else { Form::Json };
-    if form == Form::Binary && opts.output.as_os_str() == "-" && io::stdout().is_terminal() {
-        return Err(Error::Message("this is no text for a terminal: say where to with -o FILE".into()));
-    }
-    Output::open_whole(&opts.output, form, opts.force)
 }

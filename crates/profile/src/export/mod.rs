@@ -1,5 +1,5 @@
-//! Profiles in other tools' formats, one module each. Most functions take a [`Profile`](crate::Profile) and, for names
-//! and lines, the [`Program`](crate::Program) that ran.
+//! Profiles in other tools' formats, one module each; [`Format`] finds them by name. Most functions take a
+//! [`Profile`](crate::Profile) and, for names and lines, the [`Program`](crate::Program) that ran.
 
 pub mod autofdo;
 pub mod bolt;
@@ -8,6 +8,7 @@ pub mod cobertura;
 pub mod fdata;
 pub mod flamegraph;
 pub mod folded;
+mod format;
 pub mod gcov;
 pub mod lcov;
 pub mod llvm;
@@ -20,3 +21,5 @@ pub mod propeller;
 pub mod protobuf;
 pub mod ranges;
 pub mod samples;
+
+pub use format::{ExportError, ExportRemark, Format};
