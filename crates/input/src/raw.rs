@@ -106,8 +106,9 @@ impl RawSource {
         // What is given overrides the preset.
         let of_preset = preset.iter().flat_map(|preset| preset.registers);
         for &(name, value) in of_preset {
-            let register = ETM_REGISTERS.iter().find(|register| register.name == name);
-            register.map(|register| *(register.field)(&mut registers) = value);
+            if let Some(register) = ETM_REGISTERS.iter().find(|register| register.name == name) {
+                *(register.field)(&mut registers) = value;
+            }
         }
         if let Some((kind, preset)) = preset.and_then(|preset| CoreKind::of(preset.core).zip(Some(preset))) {
             (registers.profile, registers.architecture) = for_etm(kind);
