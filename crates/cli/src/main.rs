@@ -204,11 +204,13 @@ fn unparsed(error: clap::Error) -> ExitCode {
 mod tests {
     use super::*;
 
-    /// Returns each option of a verb as text, with all that clap knows about it.
+    /// Returns each option of a verb as text, with all that clap knows about it but its place in the help, which is always made with all
+    /// verbs.
     fn options(mut command: Command, verb: &str) -> Vec<String> {
         command.build();
         let verb = command.find_subcommand(verb).unwrap();
-        let mut options: Vec<_> = verb.get_arguments().map(|of| format!("{of:?}")).collect();
+        let mut options: Vec<_> =
+            verb.get_arguments().map(|of| format!("{:?}", of.clone().display_order(0))).collect();
         options.extend(verb.get_groups().map(|of| format!("{of:?}")));
         options.sort();
         options
