@@ -244,7 +244,7 @@ impl Exceptions {
 
     /// Handles missing trace.
     fn lose(&mut self) {
-        self.returns = false;
+        self.leave_if_returned();
         self.came_at = None;
         self.settle(None);
         self.forget();
