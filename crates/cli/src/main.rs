@@ -15,6 +15,7 @@ mod filter;
 mod funnel;
 mod images;
 mod info;
+mod isr;
 mod json;
 mod merge;
 mod options;
@@ -81,6 +82,7 @@ enum Verb {
     Diff(diff::Opts),
     Encode(encode::Opts),
     Info(info::Opts),
+    Isr(isr::Opts),
     #[command(hide = true)]
     Man(shell::ManOpts),
     /// Print the table of options in the book.
@@ -100,7 +102,7 @@ type AugmentArgs = fn(Command) -> Command;
 
 /// Verbs that are parsed without the others, and what describes the options of each. (Those that are not here print the
 /// options of all.)
-const ALONE: [(&str, AugmentArgs); 14] = [
+const ALONE: [(&str, AugmentArgs); 15] = [
     ("annotate", annotate::Opts::augment_args),
     ("coverage", coverage::Opts::augment_args),
     ("decode", decode::Opts::augment_args),
@@ -108,6 +110,7 @@ const ALONE: [(&str, AugmentArgs); 14] = [
     ("diff", diff::Opts::augment_args),
     ("encode", encode::Opts::augment_args),
     ("info", info::Opts::augment_args),
+    ("isr", isr::Opts::augment_args),
     ("merge", merge::Opts::augment_args),
     ("packets", packets::Opts::augment_args),
     ("profile", profile::Opts::augment_args),
@@ -154,6 +157,7 @@ fn main() -> ExitCode {
         Verb::Diff(opts) => diff::run(&opts),
         Verb::Encode(opts) => encode::run(&opts),
         Verb::Info(opts) => info::run(&opts),
+        Verb::Isr(opts) => isr::run(&opts),
         Verb::Man(opts) => shell::man(&opts, Cli::command()),
         Verb::Options => shell::options(Cli::command()),
         Verb::Merge(opts) => merge::run(&opts),

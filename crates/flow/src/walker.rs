@@ -389,6 +389,19 @@ impl<'i> Walker<'i> {
     /// If the program does not allow it. What certainly ran before was reported: nothing if there is a branch on the
     /// way.
     pub fn run_to(&mut self, address: u64, told: &mut impl Trail) -> Result<(), Stuck> {
+        self.run(address, false, told)
+    }
+
+    /// Runs to `address`, or to the start of the instruction that `address` is inside: an interrupt stopped it halfway.
+    /// Otherwise like [`run_to`](Self::run_to).
+    ///
+    /// # Errors
+    /// As `run_to`.
+    pub fn run_into(&mut self, address: u64, told: &mut impl Trail) -> Result<(), Stuck> {
+        self.run(address, true, told)
+    }
+
+    fn run(&mut self, address: u64, inside: bool, told: &mut impl Trail) -> Result<(), Stuck> {
         self.resolve_return()?;
         if self.here(told).is_some()
             && let Some(start) = self.branch_before(address)
@@ -408,15 +421,20 @@ impl<'i> Walker<'i> {
             if distance < u64::from(node.len())
                 || distance == u64::from(node.len()) && node.class() == Class::NEXT
             {
-                let Some(block) = self.cut(node, address) else {
+                // No instruction of these instruction sets is longer than two half-words.
+                let whole = self.cut(node, address);
+                let before = if inside && distance >= 2 { address - 2 } else { address };
+                let Some(block) = whole.or_else(|| self.cut(node, before)) else {
                     let start = node.start();
                     self.lose();
                     return Err(Stuck::Missed(start));
                 };
-                told.block(&block);
+                if block.count > 0 {
+                    told.block(&block);
+                }
                 let isa = node.isa();
                 self.here = NodeId::NONE;
-                self.address = Some((address, isa));
+                self.address = Some((block.end, isa));
                 return Ok(());
             }
             match node.class().flow {

@@ -59,6 +59,7 @@ mod mapping;
 pub mod output;
 mod packing;
 pub mod perf;
+mod preset;
 mod problem;
 mod program;
 mod raw;

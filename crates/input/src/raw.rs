@@ -10,6 +10,7 @@ use tracewright_etm::{Params, Protocol, Registers};
 use crate::CoreKind;
 use crate::capture::for_etm;
 use crate::etrace::{self, EtraceSource};
+use crate::preset;
 use crate::registry::{self, SourceParams};
 
 /// Source as users write it: `etm4,id=0x10,core=Cortex-A53,TRCCONFIGR=0xc1`, or
@@ -95,12 +96,32 @@ impl RawSource {
         let mut registers = Registers { protocol, ..Registers::default() };
         let (mut core, mut given) = (None, Vec::new());
         let mut seen = Vec::new();
-        for part in parts {
-            let (name, value) = pair(part)?;
+        let parts = parts.map(pair).collect::<Result<Vec<_>, _>>()?;
+        let is_preset = |(name, _): &&(&str, &str)| name.eq_ignore_ascii_case("preset");
+        let preset = match parts.iter().find(is_preset) {
+            Some(_) if protocol == Protocol::Ete => return Err("presets are of etm4".into()),
+            Some((_, name)) => Some(preset::named(name)?),
+            None => None,
+        };
+        // What is given overrides the preset.
+        let of_preset = preset.iter().flat_map(|preset| preset.registers);
+        for &(name, value) in of_preset {
+            if let Some(register) = ETM_REGISTERS.iter().find(|register| register.name == name) {
+                *(register.field)(&mut registers) = value;
+            }
+        }
+        if let Some((kind, preset)) = preset.and_then(|preset| CoreKind::of(preset.core).zip(Some(preset))) {
+            (registers.profile, registers.architecture) = for_etm(kind);
+            core = Some(preset.core.to_owned());
+        }
+        for (name, value) in parts {
             if seen.iter().any(|other: &String| other.eq_ignore_ascii_case(name)) {
                 return Err(format!("{name} is given twice"));
             }
             seen.push(name.to_owned());
+            if name.eq_ignore_ascii_case("preset") {
+                continue;
+            }
             if name.eq_ignore_ascii_case("core") {
                 let kind = CoreKind::of(value).ok_or_else(|| {
                     format!(
@@ -120,7 +141,7 @@ impl RawSource {
             let upper = name.to_ascii_uppercase();
             let register = ETM_REGISTERS.iter().find(|register| register.name == upper).ok_or_else(|| {
                 let names: Vec<_> = ETM_REGISTERS.iter().map(|register| register.name).collect();
-                format!("{name}: expected id, core or one of {}", names.join(", "))
+                format!("{name}: expected id, core, preset or one of {}", names.join(", "))
             })?;
             let number =
                 parse_u32(value).ok_or_else(|| format!("{name}={value}: expected a 32-bit number"))?;
@@ -156,6 +177,28 @@ mod tests {
     }
 
     #[test]
+    fn presets_have_the_registers_of_a_core() {
+        let etm = |text: &str| match text.parse().unwrap() {
+            RawSource::Etm(source) => *source,
+            other => panic!("{other:?}"),
+        };
+        let m33 = etm("etm4,id=1,preset=Cortex-M33,TRCCONFIGR=0x1019");
+        let spelt =
+            "etm4,id=1,core=Cortex-M33,TRCIDR0=0x280006e1,TRCIDR1=0x4100f421,TRCIDR2=4,TRCCONFIGR=0x1019";
+        assert_eq!(m33.params, etm(spelt).params);
+        assert_eq!(m33.core.as_deref(), Some("Cortex-M33"));
+        assert_eq!(m33.params.version(), (4, 2));
+        // In any order, what is given wins.
+        assert_eq!(etm("etm4,TRCIDR1=0x4100f401,preset=rp2350").params.version(), (4, 0));
+        for preset in preset::PRESETS {
+            assert!(CoreKind::of(preset.core).is_some(), "{}", preset.core);
+            assert_eq!(etm(&format!("etm4,preset={}", preset.name)).core.as_deref(), Some(preset.core));
+        }
+        let error = "etm4,preset=z80".parse::<RawSource>().unwrap_err().to_string();
+        assert!(error.starts_with("preset=z80: expected one of cortex-m7, cortex-m33"), "{error}");
+    }
+
+    #[test]
     fn errors_say_what_was_expected() {
         let error = |text: &str| text.parse::<RawSource>().unwrap_err().to_string();
         assert_eq!(error("etm5"), "protocol \"etm5\": expected etm4, ete or etrace");
@@ -164,7 +207,9 @@ mod tests {
         assert_eq!(error("etm4,id=0x80"), "id=0x80: expected 0x01 to 0x6f");
         assert_eq!(error("etm4,id=1, ID=2"), "ID is given twice");
         assert_eq!(error("etm4,TRCIDR0=banana"), "TRCIDR0=banana: expected a 32-bit number");
-        assert!(error("etm4,TRCIDR99=1").starts_with("TRCIDR99: expected id, core or one of TRCCONFIGR"));
+        assert!(
+            error("etm4,TRCIDR99=1").starts_with("TRCIDR99: expected id, core, preset or one of TRCCONFIGR")
+        );
         assert!(error("etm4,core=Z80").starts_with("core type \"Z80\" is not known"));
         assert_eq!(error("etm4,TRCIDR2=0x60"), "TRCIDR2.CIDSIZE is 0x3, expected 0 or 4");
     }

@@ -38,7 +38,7 @@
 //!
 //! Modules: `calls` (call tracking and trees), `clock` and `window` (time, and parts of a run), `stalls`, `costs`,
 //! `histogram` and `timeline` (cycles), `counts`, `program`, `functions`, `inlined`, `starts` and `places`
-//! (profiles and what they refer to), `branches`, `loops`, `paths` and `events` (statistics); public ones are listed below.
+//! (profiles and what they refer to), `branches`, `loops`, `paths`, `events` and `exceptions` (statistics); public ones are listed below.
 
 pub mod annotate;
 pub mod branch_list;
@@ -52,6 +52,7 @@ mod counts;
 pub mod coverage;
 pub mod diff;
 mod events;
+mod exceptions;
 pub mod export;
 mod functions;
 mod histogram;
@@ -79,6 +80,7 @@ pub use contexts::Contexts;
 pub use costs::{Cost, Costs};
 pub use counts::{Binary, Code, Funnel, Place, Profile, Runs};
 pub use events::{EventAt, EventRow, Events};
+pub use exceptions::{ExceptionKey, ExceptionStats, Exceptions, Spread};
 pub use functions::{Declaration, Function, FunctionKey, Functions, Within};
 pub use histogram::{Bucket, Histogram};
 pub use inlined::InlinedCopy;

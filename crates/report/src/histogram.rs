@@ -1,5 +1,5 @@
-//! How long stalls are: two bars for each range of lengths, the part of all stalls and the part of all their cycles. Both are
-//! parts of a whole, so that one axis holds both, and rare stalls that cost much are seen to.
+//! How long stalls, exceptions and the like are: two bars for each range of lengths, the part of all of them and the part of all their time. Both are
+//! parts of a whole, so that one axis holds both, and rare ones that cost much are seen too.
 
 use tracewright_profile::Bucket;
 
@@ -7,13 +7,17 @@ use super::number::{range, short};
 use super::{Anchor, MARGIN, Svg, text};
 use crate::number::grouped;
 
-/// A picture of stalls by their length.
+/// A picture of things by their length.
 #[derive(Clone, Copy, Debug)]
 pub struct Histogram<'a> {
     /// The heading.
     pub title: &'a str,
     /// What was measured, in a line.
     pub subtitle: &'a str,
+    /// One of the things: `stall`. Its plural has an s.
+    pub thing: &'a str,
+    /// The unit of lengths: `cycles`.
+    pub unit: &'a str,
     /// In the order of their lengths. A mark shows where lengths are left out between two.
     pub buckets: &'a [Bucket],
 }
@@ -39,6 +43,7 @@ const SLOT: std::ops::RangeInclusive<f64> = 27.0..=110.0;
 impl Histogram<'_> {
     /// The picture.
     pub fn svg(&self) -> String {
+        let (thing, unit) = (self.thing, self.unit);
         let names: Vec<_> = self.buckets.iter().map(|bucket| range(bucket.from, bucket.to)).collect();
         let breaks = self.breaks();
         let units = names.len() as f64 + breaks.iter().filter(|&&is_break| is_break).count() as f64 * 0.5;
@@ -53,8 +58,8 @@ impl Histogram<'_> {
 
         let count: u128 = self.buckets.iter().map(|bucket| u128::from(bucket.count)).sum();
         let cycles: u128 = self.buckets.iter().map(|bucket| u128::from(bucket.cycles)).sum();
-        let stalls = format!("part of all {} stalls", grouped(count));
-        let cost = format!("part of their {} cycles", grouped(cycles));
+        let stalls = format!("part of all {} {thing}s", grouped(count));
+        let cost = format!("part of their {} {unit}", grouped(cycles));
         svg.legend(&[("busy", &stalls), ("stalled", &cost)], (MARGIN, 80.0));
 
         let shares: Vec<_> = self.buckets.iter().map(|bucket| shares(bucket, count, cycles)).collect();
@@ -78,7 +83,7 @@ impl Histogram<'_> {
             }
             let [part, cost] = shares[i].map(|share| share * 100.0);
             let told = format!(
-                "{} to {} cycles\n{} stalls, {part:.1} % of all\n{} cycles, {cost:.1} % of all",
+                "{} to {} {unit}\n{} {thing}s, {part:.1} % of all\n{} {unit}, {cost:.1} % of all",
                 grouped(bucket.from),
                 grouped(bucket.to),
                 grouped(bucket.count),
@@ -89,12 +94,18 @@ impl Histogram<'_> {
         }
         svg.line("axis", (LEFT, TOP + HEIGHT), (LEFT + plot, TOP + HEIGHT));
         if self.buckets.is_empty() {
-            svg.text("quiet", Anchor::Middle, (LEFT + plot / 2.0, TOP + HEIGHT / 2.0), "no stalls");
+            svg.text(
+                "quiet",
+                Anchor::Middle,
+                (LEFT + plot / 2.0, TOP + HEIGHT / 2.0),
+                &format!("no {thing}s"),
+            );
         }
         let binary = names.iter().any(|name| name.ends_with('i'));
+        let article = if thing.starts_with('e') { "an" } else { "a" };
         let name =
-            if binary { "length of a stall in cycles (1 Ki = 1 024)" } else { "length of a stall in cycles" };
-        svg.text("quiet", Anchor::Middle, (LEFT + plot / 2.0, TOP + HEIGHT + below + 20.0), name);
+            format!("length of {article} {thing} in {unit}{}", if binary { " (1 Ki = 1 024)" } else { "" });
+        svg.text("quiet", Anchor::Middle, (LEFT + plot / 2.0, TOP + HEIGHT + below + 20.0), &name);
         svg.finish()
     }
 

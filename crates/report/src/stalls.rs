@@ -30,7 +30,8 @@ pub fn stall_histogram<'a>(title: &str, sources: impl IntoIterator<Item = &'a St
         0 => format!("{} cycles in which nothing retired", grouped(stalled)),
         _ => format!("{} cycles beyond one for each instruction, between two counts", grouped(stalled)),
     };
-    Histogram { title: &format!("{title}: stalls by length"), subtitle: &subtitle, buckets: &buckets }.svg()
+    let title = format!("{title}: stalls by length");
+    Histogram { title: &title, subtitle: &subtitle, thing: "stall", unit: "cycles", buckets: &buckets }.svg()
 }
 
 /// Draws when each of the `most` functions with most cycles ran, and when it stalled. `functions` are the names of the functions, by

@@ -39,6 +39,7 @@
 //! | [`profile`](Trace::profile) | how often each block ran; [`export`] writes it for compilers and viewers |
 //! | [`coverage`](Trace::coverage) | functions, lines and branches that ran, and that did not |
 //! | [`stalls`](Trace::stalls) | where the cycles went |
+//! | [`exceptions`](Trace::exceptions) | how often exceptions came, how long they took, and how far apart they were |
 //! | [`check`](Trace::check) | whether the trace and a log report the same execution |
 //! | [`decode`](Trace::decode) | the output of a [`Consumer`] of your own, which takes elements on all cores |
 //!
@@ -73,6 +74,7 @@ pub mod csv;
 pub mod disassembly;
 mod error;
 pub mod escape;
+mod exceptions;
 mod excerpt;
 mod file_kind;
 mod filter;
@@ -116,6 +118,7 @@ pub use tracewright_profile::{PlaceError, PlaceNames, Profile, Program, Window, 
 pub use crate::by_time::{ElementsByTime, TimedBuffer, TimedElement};
 pub use crate::clocks::{ClockEnd, Clocks, SourceClock, has_timestamps};
 pub use crate::error::Error;
+pub use crate::exceptions::{ExceptionMeter, ExceptionState, SourceExceptions};
 pub use crate::excerpt::{Excerpt, ExcerptOptions, Listed};
 pub use crate::file_kind::FileKind;
 pub use crate::missing::{MissingPlace, Nearest, missing_places};

@@ -17,6 +17,7 @@ use tracewright_profile::{Functions, PlaceNames, Profile, Program, Window};
 use crate::check::{self, Checked, Checker};
 use crate::clocks::Clocks;
 use crate::error::Error;
+use crate::exceptions::{ExceptionMeter, SourceExceptions};
 use crate::filter::{Filter, Filtered, check_process, check_threads, check_window, listed};
 use crate::open::OpenOptions;
 use crate::outcome::Outcome;
@@ -640,6 +641,15 @@ impl Trace {
         let records = checker.records();
         let outcome = self.decode_in_order(&records, |records, range| checker.take(&records[range]))?;
         Ok(outcome.map(|_| checker.finish(prefix)))
+    }
+
+    /// Returns the exceptions of each source: in cycles or the trace's time where it has these, else in instructions.
+    ///
+    /// # Errors
+    /// Fails if the trace cannot be read, or if the program does not explain it.
+    pub fn exceptions(&self) -> Result<Outcome<Vec<SourceExceptions>>, Error> {
+        let clocks = Clocks::find(self.capture())?;
+        self.decode(&ExceptionMeter { clocks: &clocks })
     }
 
     /// Returns where the cycles of each source went. [`SourceStalls::stalls`] is `None` for a source without cycles.

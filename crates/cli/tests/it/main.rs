@@ -34,6 +34,7 @@ mod hostile_programs;
 mod inlined;
 mod input_kinds;
 mod inputs;
+mod isr;
 mod limits;
 mod lister_damage;
 mod lister_sequences;

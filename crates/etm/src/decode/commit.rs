@@ -298,8 +298,12 @@ impl Decoder<'_> {
                     sink.element(offset, &Element::NoCode { address: missing, space });
                 }
             } else if let (Some((here, _)), false) = (self.walker.address(), self.stream.needs_context) {
-                let result = if here <= address.value {
-                    self.walker.run_to(address.value, &mut Tell::new(offset, false, sink))
+                let mut tell = Tell::new(offset, false, sink);
+                let result = if here <= address.value && is_m {
+                    // Loads and stores of several registers can be interrupted halfway.
+                    self.walker.run_into(address.value, &mut tell)
+                } else if here <= address.value {
+                    self.walker.run_to(address.value, &mut tell)
                 } else {
                     // Only a branch leads back there.
                     self.walker.lose();

@@ -1,4 +1,4 @@
 //! The integration tests of this crate, in one binary so that it is linked once.
 
-mod riscv;
+mod lengths;
 mod walker;

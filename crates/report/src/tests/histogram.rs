@@ -10,7 +10,8 @@ fn bucket(power: u32, count: u64, cycles: u64) -> Bucket {
 }
 
 fn picture(name: &str, subtitle: &str, buckets: &[Bucket]) -> String {
-    let svg = Histogram { title: "How long stalls are", subtitle, buckets }.svg();
+    let svg =
+        Histogram { title: "How long stalls are", subtitle, thing: "stall", unit: "cycles", buckets }.svg();
     check(name, &svg);
     svg
 }
@@ -95,7 +96,14 @@ fn large_numbers_and_left_out_lengths_are_shown() {
 #[test]
 fn headings_are_escaped_and_cut() {
     let title = NAME.repeat(30);
-    let svg = Histogram { title: &title, subtitle: NAME, buckets: &[bucket(0, 1, 1)] }.svg();
+    let svg = Histogram {
+        title: &title,
+        subtitle: NAME,
+        thing: "stall",
+        unit: "cycles",
+        buckets: &[bucket(0, 1, 1)],
+    }
+    .svg();
     let tags = check("histogram-names", &svg);
     assert!(texts(&tags)[0].contains('…') && texts(&tags)[1].starts_with("a<'b'>::operator<<&\""));
     assert!(tags[1].text.len() > 500, "the whole of it is told");
