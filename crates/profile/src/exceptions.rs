@@ -23,7 +23,7 @@ pub struct Exceptions {
     /// Whether the core returned from the innermost exception.
     returns: bool,
     /// Where execution goes on after the exception that came last, if it came just now.
-    came_at: Option<u64>,
+    came_at: Option<[u64; 2]>,
     /// Changes whose time a local timestamp tells later.
     pending: Vec<(u16, ExceptionChange)>,
     /// Set while elements are outside the part of the trace that is wanted.
@@ -76,8 +76,6 @@ const MOST_TIMES: usize = 4096;
 const KEPT_BITS: u32 = 7;
 /// Maximum number of exceptions inside each other. More are an exception that never returns.
 const DEEPEST: usize = 1024;
-/// Number of bytes of the longest instruction.
-const LONGEST_INSTRUCTION: u64 = 4;
 /// Maximum number of changes before a local timestamp.
 const MOST_PENDING: usize = 1024;
 
@@ -113,7 +111,9 @@ impl Exceptions {
             Element::Exception(exception) => {
                 self.leave_if_returned();
                 self.enter(ExceptionKey { number: exception.number, interrupt: exception.interrupt });
-                self.came_at = exception.return_address;
+                // A call of the system is four bytes long. Some protocols tell its address, others the one after it.
+                let of_call = |at: u64| at.wrapping_add(if exception.interrupt { 0 } else { 4 });
+                self.came_at = exception.return_address.map(|at| [at, of_call(at)]);
             }
             Element::ExceptionReturn => self.returns = true,
             Element::Message(Message::Exception { number, change }) => {
@@ -155,8 +155,7 @@ impl Exceptions {
 
     fn block(&mut self, block: &Block, told: Option<&Told<'_>>) {
         self.leave_if_returned();
-        // The address is that of a call of the system, or the one after it.
-        if self.came_at.take().is_some_and(|at| block.start.wrapping_sub(at) <= LONGEST_INSTRUCTION) {
+        if self.came_at.take().is_some_and(|resumes| resumes.contains(&block.start)) {
             self.cut(self.active.len().saturating_sub(1));
         }
         self.deepest = self.deepest.max(self.active.len());

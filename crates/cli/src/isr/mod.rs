@@ -56,7 +56,7 @@ pub struct Opts {
     #[command(flatten)]
     table: TableArgs,
 
-    /// Draw how long exceptions are, as SVG.
+    /// Draw how long they are, as SVG.
     #[arg(long, value_name = "FILE.svg")]
     histogram: Option<PathBuf>,
 

@@ -57,6 +57,7 @@ const RUNS: &[(&str, &str)] = &[
     ("annotate", "annotate run main --json"),
     ("annotate", "annotate run try_memory --json"),
     ("stalls", "stalls run --json"),
+    ("isr", "isr run --json"),
     ("diff", "diff run run --json"),
     ("merge", "merge run run -o merged --json"),
     ("demo", "demo --json"),
