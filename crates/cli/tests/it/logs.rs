@@ -140,3 +140,28 @@ fn a_damaged_retirement_log_is_told() {
         run!("profile {}", text(&path)).ends_within(0..=2);
     }
 }
+
+/// A retirement log that ends inside a chunk was cut short, and every verb that reads it says so. The status is 1; where no thread is left, 2.
+#[test]
+fn a_retirement_log_that_was_cut_short_is_told() {
+    let place = Scratch::new("logs");
+    let sample = fs::read("../../samples/retirement.log").unwrap();
+    // Its chunks have 4096 bytes, and so has its header.
+    let cut = place.write("cut.log", &sample[..sample.len() - 2000]);
+    let path = text(&cut);
+    let told =
+        format!("the log was cut short: it ends inside a chunk (at offset {:#x})", sample.len() - 2000);
+    let out = place.join("out");
+    for line in ["decode", "decode --summary", "profile", "coverage", "info", "stats"] {
+        run!("{line} {path}").ends(1).says(&told);
+    }
+    run!("encode {path} -o {out}").ends(1).says(&told);
+    let incomplete = run!("decode {path} --summary --json").ends(1).json();
+    assert!(incomplete["incomplete"].as_array().unwrap().contains(&"capture".into()), "{incomplete}");
+    // No chunk of a thread is left.
+    let cut = place.write("cut.log", &sample[..5000]);
+    let path = text(&cut);
+    for (line, status) in [("decode", 2), ("profile", 2), ("info", 1), ("stats", 2)] {
+        run!("{line} {path}").ends(status).says("the log was cut short: it ends inside a chunk");
+    }
+}
