@@ -165,3 +165,20 @@ fn a_retirement_log_that_was_cut_short_is_told() {
         run!("{line} {path}").ends(status).says("the log was cut short: it ends inside a chunk");
     }
 }
+
+/// The sources of E-Trace of threads have one ID: what tells them apart is said.
+#[test]
+fn sources_with_one_id_are_told_apart() {
+    let place = Scratch::new("logs");
+    let capture = place.join("threads");
+    run!("encode samples/retirement.log -o {capture}").ends_within(0..=1);
+    let how = "--tid takes thread IDs (1234, 1235)";
+    let none = "no source has trace ID 0x01; all 2 have 0x00: ";
+    run!("profile {capture} --id 1").ends(2).says(format!("{none}{how}"));
+    let none = "--cpu 1: nothing tells which core a source traces: ";
+    run!("profile {capture} --cpu 1").ends(2).says(format!("{none}{how}"));
+    run!("profile {capture} --tid 1235").ends_within(0..=1).says_not("trace ID");
+    // Where no threads are known, buffers have names.
+    fs::remove_file(format!("{capture}/mappings.toml")).unwrap();
+    run!("profile {capture} --id 1").ends(2).says("--buffer takes names of buffers (thread0 to thread1)");
+}
