@@ -182,3 +182,22 @@ fn sources_with_one_id_are_told_apart() {
     fs::remove_file(format!("{capture}/mappings.toml")).unwrap();
     run!("profile {capture} --id 1").ends(2).says("--buffer takes names of buffers (thread0 to thread1)");
 }
+
+/// A log, a profile or a recording is read at any place: from a pipe it is refused with what it is.
+#[test]
+fn what_cannot_come_from_a_pipe_is_named() {
+    let place = Scratch::new("logs");
+    let profile = place.join("kept.profile");
+    run!("profile samples/hello --format tracewright -o {profile}").ends_within(0..=1);
+    for (file, what) in [
+        ("samples/retirement.log", "a log of tracewright"),
+        ("samples/perf/perf.data", "a recording of perf"),
+        (&profile, "a profile"),
+    ] {
+        let file = fs::File::open(crate::run::root().join(file)).unwrap();
+        let ran = crate::run::ran(crate::run::command("decode -").stdin(file)).ends(2);
+        ran.says(format!("- is {what}, which cannot come from a pipe: give the file"));
+    }
+    let raw = fs::File::open("../../samples/hello/buffer_0.bin").unwrap();
+    crate::run::ran(crate::run::command("info -").stdin(raw)).ends(0).prints("looks like CoreSight");
+}
