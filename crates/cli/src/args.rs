@@ -287,6 +287,11 @@ pub struct OffsetArgs {
 impl OffsetArgs {
     /// Chooses the part of the trace file. Fails if it has nothing of the trace.
     pub fn of(&self, trace: Trace) -> Result<Trace, Error> {
+        if let Some(to) = self.to.filter(|to| *to <= self.from) {
+            let from =
+                if self.from > 0 { format!("--from ({:#x})", self.from) } else { "the beginning".into() };
+            return Err(Error::Message(format!("--to ({to:#x}) must be after {from}")));
+        }
         refuse_past_end(&trace, "--from", self.from)?;
         Ok(trace.range(self.range()))
     }

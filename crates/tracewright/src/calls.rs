@@ -69,6 +69,8 @@ pub enum CallKind {
         frames: Vec<StackFrame>,
         /// Whether the trace or the code of what ran last is missing: the stack is the last one that is known.
         is_lost: bool,
+        /// Calls deeper than [`DEEPEST`](tracewright_profile::DEEPEST) since the trace began. They are not followed.
+        too_deep: u64,
     },
 }
 
@@ -275,9 +277,10 @@ impl<'f> Consumer for CallLister<'f> {
             address = frame.back;
         }
         events.extend(of.gap.take());
-        if !frames.is_empty() {
+        let too_deep = of.tracker.losses().too_deep;
+        if !frames.is_empty() || too_deep > 0 {
             let (depth, is_lost) = (frames.len(), of.is_lost);
-            events.push(event(at, depth, CallKind::Backtrace { frames, is_lost }));
+            events.push(event(at, depth, CallKind::Backtrace { frames, is_lost, too_deep }));
         }
     }
 

@@ -1,6 +1,7 @@
 //! What a file is that is not a capture.
 
 use std::fmt;
+use std::io::{self, BufRead, IsTerminal};
 use std::path::Path;
 
 #[cfg(feature = "capture")]
@@ -8,6 +9,9 @@ use tracewright_hart::log::{Kind, detect};
 use tracewright_input::file::start_of;
 use tracewright_input::folder::CAPTURE_FILE;
 use tracewright_profile::{branch_list, store};
+
+#[cfg(feature = "capture")]
+use crate::log::LogKind;
 
 /// Kind of a file that is not a capture, as its first bytes and its name tell. Its text says what the file is, and which verb of the
 /// command takes it.
@@ -36,6 +40,8 @@ pub enum FileKind {
     EncoderInput,
     /// An archive: its format.
     Archive(&'static str),
+    /// Something that is read at any place, and comes from a pipe: what it is.
+    Piped(&'static str),
     /// Text.
     Text,
     /// Something else, perhaps raw trace.
@@ -54,6 +60,30 @@ impl FileKind {
             _ => {}
         }
         start_of(path, START).map_or(Self::Unknown, |start| Self::of_bytes(&start))
+    }
+
+    /// Returns what comes from standard input, without reading it: [`Unknown`](Self::Unknown) if it may be raw trace.
+    pub(crate) fn of_stdin() -> Self {
+        let mut stdin = io::stdin().lock();
+        if stdin.is_terminal() {
+            return Self::Unknown;
+        }
+        stdin.fill_buf().map_or(Self::Unknown, Self::of_pipe)
+    }
+
+    fn of_pipe(start: &[u8]) -> Self {
+        #[cfg(feature = "capture")]
+        if LogKind::of(start).is_some() {
+            return Self::Piped("a log of tracewright");
+        }
+        if start.starts_with(b"PERFILE2") {
+            return Self::Piped("a recording of perf");
+        }
+        match Self::of_bytes(start) {
+            Self::Profile => Self::Piped("a profile"),
+            Self::BranchList => Self::Piped("a branch list of simpleperf"),
+            _ => Self::Unknown,
+        }
     }
 
     /// Returns what a file is that begins with these bytes.
@@ -133,6 +163,7 @@ impl fmt::Display for FileKind {
             ),
             Self::EncoderInput => f.write_str("is the input of a trace encoder (CSV): encode makes a capture of it"),
             Self::Archive(format) => write!(f, "is an archive ({format}): unpack it, and give what is inside"),
+            Self::Piped(what) => write!(f, "is {what}, which cannot come from a pipe: give the file"),
             Self::Text => f.write_str("is text, not trace"),
             Self::Unknown => f.write_str(
                 "does not describe itself: if it is raw trace, say how it is packed with --packing, and its sources with \

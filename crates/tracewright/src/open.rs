@@ -130,7 +130,7 @@ impl OpenOptions {
         match self.packing.or(is_etrace.then_some(Packing::Source)) {
             Some(packing) => Ok(Capture::raw(path, packing, &self.sources)?),
             None if self.sources.is_empty() => {
-                let kind = if is_stdin { FileKind::Unknown } else { FileKind::of(path) };
+                let kind = if is_stdin { FileKind::of_stdin() } else { FileKind::of(path) };
                 Err(Error::NotACapture(path.into(), kind))
             }
             None => failed("a raw trace file needs a packing: say it with --packing"),

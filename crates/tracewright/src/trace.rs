@@ -357,9 +357,32 @@ impl Trace {
         known.dedup();
         let Some(cpu) = self.selection.cpus.iter().find(|cpu| !known.contains(cpu)) else { return Ok(()) };
         Err(Error::Selection(match known.is_empty() {
-            true => format!("--cpu {cpu}: nothing tells which core a source traces: --id takes trace IDs"),
+            true => {
+                format!("--cpu {cpu}: nothing tells which core a source traces: {}", self.how_to_choose())
+            }
             false => format!("--cpu {cpu}: no source traces it; there are {}", listed(&known)),
         }))
+    }
+
+    /// Says which option tells the sources of the capture apart.
+    fn how_to_choose(&self) -> String {
+        let sources = &self.capture().sources;
+        let mut ids: Vec<_> = sources.iter().filter_map(input::Source::number).collect();
+        ids.sort_unstable();
+        let has_own_ids = ids.windows(2).all(|pair| pair[0] != pair[1]);
+        let of_processes = self.capture().processes.iter().flat_map(|process| &process.threads);
+        let of_sources = sources.iter().filter_map(|source| source.thread);
+        let mut threads: Vec<_> = of_sources.chain(of_processes.map(|thread| thread.tid)).collect();
+        threads.sort_unstable();
+        threads.dedup();
+        match (has_own_ids, self.capture().buffers.as_slice()) {
+            (true, _) => "--id takes trace IDs".into(),
+            (false, _) if threads.len() > 1 => format!("--tid takes thread IDs ({})", listed(&threads)),
+            (false, [first, .., last]) => {
+                format!("--buffer takes names of buffers ({} to {})", first.name, last.name)
+            }
+            (false, _) => "nothing tells its sources apart".into(),
+        }
     }
 
     /// Returns the problems of the capture and its programs that concern a result. Code that is not there concerns it only if it ran.
@@ -376,9 +399,15 @@ impl Trace {
         let (capture, Selection { ids, buffer, .. }) = (self.capture(), &self.selection);
         let known: Vec<_> = capture.sources.iter().filter_map(input::Source::number).collect();
         if let Some(id) = ids.iter().find(|id| !known.contains(id)) {
-            let known: Vec<_> = known.iter().map(|id| format!("{id:#04x}")).collect();
-            let message = format!("no source has trace ID {id:#04x}; there are {}", known.join(", "));
-            return Err(Error::Selection(message));
+            let first = known.first().filter(|&first| known.len() > 1 && known.iter().all(|id| id == first));
+            let others = match first {
+                Some(first) => format!("all {} have {first:#04x}: {}", known.len(), self.how_to_choose()),
+                None => {
+                    let known: Vec<_> = known.iter().map(|id| format!("{id:#04x}")).collect();
+                    format!("there are {}", known.join(", "))
+                }
+            };
+            return Err(Error::Selection(format!("no source has trace ID {id:#04x}; {others}")));
         }
         self.check_cpus()?;
         let is_all = ids.is_empty() && self.selection.cpus.is_empty();

@@ -4,6 +4,7 @@ use tracewright_core::{Block, Contradiction, Ended, Flow, GapReason, Isa, Mismat
 use tracewright_engine::Tally;
 use tracewright_input::{Buffer, Capture, Protocol};
 pub use tracewright_isa::riscv::privilege_name as privilege;
+use tracewright_profile::DEEPEST;
 
 /// Returns a noun as it follows a count: `branch` after 1, `branches` after any other.
 pub fn plural(count: u64, noun: &str) -> String {
@@ -117,6 +118,15 @@ pub fn how_to_get(wanted: Wanted, capture: &Capture) -> String {
         (Wanted::ContextIds, ..) => "switch them on (TRCCONFIGR.CID)",
     }
     .into()
+}
+
+/// Stable name of the reason that calls are too deep to be followed, as in [`Outcome::reason_ids`](crate::Outcome::reason_ids).
+pub const TOO_DEEP: &str = "calls-too-deep";
+
+/// Says that calls are left out because they are too deep to be followed.
+pub fn too_deep(calls: u64) -> String {
+    let calls = count(calls, "call");
+    format!("{calls} deeper than {DEEPEST} left out: what ran there counts for the function at that depth")
 }
 
 /// Describes what is wrong with the packets of a buffer, a line each.

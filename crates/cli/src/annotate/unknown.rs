@@ -33,6 +33,9 @@ pub fn inlined(
 
 /// Says that there is no such function, and which there are.
 pub fn unknown(profile: &Profile, program: &Program, name: &str) -> String {
+    if profile.funnel.instructions == 0 {
+        return format!("{name}: nothing ran in the part of the trace that is asked for");
+    }
     if profile.binaries.is_empty() {
         return "nothing ran of which the program is known: give it with --image".into();
     }

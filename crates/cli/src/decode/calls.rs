@@ -23,10 +23,15 @@ pub struct Calls<'a> {
     pub trace: &'a Trace,
     /// The buffer's name, if lines are JSON objects.
     pub json: Option<&'a str>,
+    /// Calls that were too deep to be followed.
+    pub too_deep: u64,
 }
 
 impl Calls<'_> {
-    pub fn line(&self, line: &mut Line, event: &CallEvent) {
+    pub fn line(&mut self, line: &mut Line, event: &CallEvent) {
+        if let CallKind::Backtrace { too_deep, .. } = event.kind {
+            self.too_deep += too_deep;
+        }
         match self.json {
             Some(buffer) => {
                 let _ = writeln!(line, "{}", self.object(buffer, event));
@@ -40,7 +45,7 @@ impl Calls<'_> {
     }
 
     fn text(&self, line: &mut Line, event: &CallEvent) {
-        if let CallKind::Backtrace { frames, is_lost } = &event.kind {
+        if let CallKind::Backtrace { frames, is_lost, .. } = &event.kind {
             return self.backtrace(line, event, frames, *is_lost);
         }
         line.hex(event.offset, 10);
@@ -117,7 +122,7 @@ impl Calls<'_> {
             }),
             CallKind::ExceptionReturn => json!({"kind": "exception return"}),
             CallKind::Gap { times } => json!({"kind": "gap", "times": times}),
-            CallKind::Backtrace { frames, is_lost } => {
+            CallKind::Backtrace { frames, is_lost, too_deep } => {
                 let frame = |(number, frame): (usize, &StackFrame)| {
                     let symbols = self.trace.image().symbols();
                     let source = line_at(number, frame).and_then(|at| symbols.source(at, event.space));
@@ -128,7 +133,7 @@ impl Calls<'_> {
                     })
                 };
                 let frames: Vec<_> = frames.iter().enumerate().map(frame).collect();
-                json!({"kind": "backtrace", "lost": is_lost, "frames": frames})
+                json!({"kind": "backtrace", "lost": is_lost, "calls_too_deep": too_deep, "frames": frames})
             }
         };
         if let (Value::Object(object), Value::Object(more)) = (&mut object, more) {

@@ -22,7 +22,7 @@ use tracewright::csv::Objects;
 use tracewright::listing::{Lines, Listing, TextCache, When};
 use tracewright::opencsd::OpenCsdLines;
 use tracewright::targets::{EventName, TargetRows, TextRows};
-use tracewright::{ClockEnd, Clocks, Diagnostic, ExcerptOptions, Listed, Trace};
+use tracewright::{ClockEnd, Clocks, Diagnostic, ExcerptOptions, Listed, Trace, words};
 use tracewright_core::text::Printable;
 use tracewright_engine::{At, Consumer, Engine, Limit, Options, Place, Problem, SourceTally, Tally};
 use tracewright_image::Moment;
@@ -338,6 +338,16 @@ struct Shown {
 }
 
 impl Shown {
+    /// Says how many calls are left out because they are too deep.
+    fn and_deep(mut self, buffer: &str, too_deep: u64) -> Self {
+        if too_deep > 0 {
+            report(&format!("{buffer}: {}", words::too_deep(too_deep)));
+            self.outcome = Outcome::HadErrors;
+            self.reasons.insert(words::TOO_DEEP);
+        }
+        self
+    }
+
     fn add(&mut self, other: Self) {
         self.tally += &other.tally;
         self.is_unread |= other.is_unread;
@@ -550,14 +560,14 @@ impl BufferDecode<'_> {
         let Self { trace, buffer, engine, .. } = *self;
         let mut out = opts.out(Output::stdout(opts.table.form()));
         out.write_all(first.as_bytes())?;
-        let lines = Calls { trace, json: opts.has_objects().then_some(&buffer.name) };
+        let mut lines = Calls { trace, json: opts.has_objects().then_some(&*buffer.name), too_deep: 0 };
         if let Some(count) = opts.last {
             let last = progress::on(trace, buffer).last_calls_of(engine, buffer, count as usize)?;
             let mut text = Line::default();
             last.value.iter().for_each(|event| lines.line(&mut text, event));
             out.write_all(text.bytes())?;
             out.flush()?;
-            return Ok(self.shown(&last));
+            return Ok(self.shown(&last).and_deep(&buffer.name, lines.too_deep));
         }
         let mut written = Ok(());
         let decoded = progress::on(trace, buffer).calls_of(engine, buffer, |events| {
@@ -568,7 +578,7 @@ impl BufferDecode<'_> {
         })?;
         written?;
         out.flush()?;
-        Ok(self.shown(&decoded))
+        Ok(self.shown(&decoded).and_deep(&buffer.name, lines.too_deep))
     }
 
     /// Writes the lines of excerpts to standard output.

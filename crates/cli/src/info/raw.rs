@@ -17,21 +17,22 @@ use crate::terminal::width;
 /// Shows how a raw trace file may be read.
 pub fn info(path: &Path, as_json: bool) -> Result<Outcome, Error> {
     let survey = tracewright::survey::survey(path)?;
-    if survey.fits.is_empty() && !as_json {
-        return Err(Error::Message(format!(
+    let mut out = Output::stdout(Form::json_if(as_json));
+    if as_json {
+        out.write_all(line("info", json(path, &survey)).as_bytes())?;
+    } else if !survey.fits.is_empty() {
+        text(&mut out, path, &survey)?;
+    }
+    out.flush()?;
+    match survey.fits.is_empty() {
+        true => Err(Error::Message(format!(
             "{} {}; nothing in its {} bytes looks like trace that tracewright knows",
             path.display(),
             FileKind::Unknown,
             survey.bytes
-        )));
+        ))),
+        false => Ok(Outcome::default()),
     }
-    let mut out = Output::stdout(Form::json_if(as_json));
-    match as_json {
-        true => out.write_all(line("info", json(path, &survey)).as_bytes())?,
-        false => text(&mut out, path, &survey)?,
-    }
-    out.flush()?;
-    Ok(Outcome::from_errors(survey.fits.is_empty().into()))
 }
 
 fn text(out: &mut impl Write, path: &Path, survey: &Survey) -> std::io::Result<()> {

@@ -21,7 +21,7 @@ use tracewright_hart::Stop;
 use tracewright_hart::timing::{Config, Model};
 use tracewright_image::Image;
 use tracewright_input::ImageFile;
-use tracewright_input::file::read_text;
+use tracewright_input::file::{first_bytes, read_text};
 
 use self::machine::Kind;
 pub use self::progress::Progress;
@@ -212,7 +212,10 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     if opts.is_for_qemu() {
         return qemu::run(opts);
     }
-    if let Some(option) = opts.qemu.given() {
+    // What is no program at all is told as such.
+    if let Some(option) = opts.qemu.given()
+        && opts.program().is_none_or(|program| first_bytes(program).as_ref() == Some(b"\x7fELF"))
+    {
         return Err(Error::Message(format!("{option} is for programs that run under QEMU: add --qemu")));
     }
     for path in [&opts.output, &opts.log, &opts.listing, &opts.summary_json].into_iter().flatten() {

@@ -1,6 +1,7 @@
 //! A pager for long listings, as `git` has one: they go to its standard input, and what is said on standard error waits for its end.
 
 use std::env;
+use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write, stdout};
 use std::process::{ChildStdin, Command, Stdio};
 use std::sync::Mutex;
@@ -59,8 +60,12 @@ fn command() -> Option<Command> {
     if chosen.is_empty() || chosen == "cat" {
         return None;
     }
+    // The shell says that there is no such program, and nothing has read the listing then: it is shown without a pager.
+    let mut script = OsString::from("(");
+    script.push(chosen);
+    script.push("\n)\nstatus=$?\ncase $status in 126|127) exec cat;; esac\nexit $status");
     let mut shell = Command::new("sh");
-    shell.arg("-c").arg(chosen);
+    shell.arg("-c").arg(script);
     if env::var_os("LESS").is_none() {
         shell.env("LESS", "FRX");
     }

@@ -189,7 +189,9 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         output.finish()?;
     }
     // A recording has sources in several files, in most of which they have nothing.
-    for SourceSlices { index, slices, instants, cut, .. } in done.iter().filter(|source| source.slices > 0) {
+    for SourceSlices { index, slices, instants, cut, too_deep, .. } in
+        done.iter().filter(|source| source.slices > 0)
+    {
         let unit = units.get(*index).copied().unwrap_or(Unit::Instructions);
         let name = names.get(*index).map_or("?", String::as_str);
         let what = words::plural(*slices, "slice");
@@ -204,6 +206,10 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         } else if *instants > 0 && unit.is_told_by_timestamps() {
             let (count, have) = (grouped(*instants), if *instants == 1 { "has" } else { "have" });
             remark(&format!("{name}: {count} of them {have} length 0: no timestamp lies in between"));
+        }
+        if *too_deep > 0 {
+            outcome = Outcome::HadErrors;
+            report(&format!("{name}: {}", words::too_deep(*too_deep)));
         }
         if let Some(time) = cut {
             outcome = Outcome::HadErrors;

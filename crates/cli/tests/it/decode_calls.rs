@@ -103,3 +103,21 @@ fn what_is_missing_is_told_once() {
         run!("decode samples/hello --calls").ends(0).prints("the call stack where the trace ends").out;
     assert!(!whole.contains("missing"), "{whole}");
 }
+
+/// Calls that are too deep to be followed are left out, as many as `profile` says, and the status is 1.
+#[test]
+fn calls_that_are_too_deep_are_told() {
+    let scratch = Scratch::new("decode-calls-deep");
+    // Each of `is_even` and `is_odd` calls the other, 10,002 times in all.
+    let capture = recorded(&scratch, "recursion", "");
+    let profile = run!("profile {capture} --calls --json").ends(0).json();
+    let too_deep = profile["calls_too_deep"].as_u64().unwrap();
+    assert!((10_002 - 4096..10_002 - 4000).contains(&too_deep), "{too_deep}");
+    let told = format!("{too_deep} calls deeper than 4096 left out");
+    let objects = run!("decode {capture} --calls --json --last 3").ends(1).says(&told).out;
+    assert!(objects.contains(&format!("\"calls_too_deep\":{too_deep}")), "{objects}");
+    assert!(objects.contains("{\"incomplete\":[\"calls-too-deep\"]"), "{objects}");
+    run!("timeline {capture} --function is_odd -o {}", scratch.join("run.json")).ends(1).says(&told);
+    let flat = recorded(&scratch, "sort 300", "");
+    run!("decode {flat} --calls --last 3").ends(0).says_not("deeper");
+}

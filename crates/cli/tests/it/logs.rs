@@ -140,3 +140,64 @@ fn a_damaged_retirement_log_is_told() {
         run!("profile {}", text(&path)).ends_within(0..=2);
     }
 }
+
+/// A retirement log that ends inside a chunk was cut short, and every verb that reads it says so. The status is 1; where no thread is left, 2.
+#[test]
+fn a_retirement_log_that_was_cut_short_is_told() {
+    let place = Scratch::new("logs");
+    let sample = fs::read("../../samples/retirement.log").unwrap();
+    // Its chunks have 4096 bytes, and so has its header.
+    let cut = place.write("cut.log", &sample[..sample.len() - 2000]);
+    let path = text(&cut);
+    let told =
+        format!("the log was cut short: it ends inside a chunk (at offset {:#x})", sample.len() - 2000);
+    let out = place.join("out");
+    for line in ["decode", "decode --summary", "profile", "coverage", "info", "stats"] {
+        run!("{line} {path}").ends(1).says(&told);
+    }
+    run!("encode {path} -o {out}").ends(1).says(&told);
+    let incomplete = run!("decode {path} --summary --json").ends(1).json();
+    assert!(incomplete["incomplete"].as_array().unwrap().contains(&"capture".into()), "{incomplete}");
+    // No chunk of a thread is left.
+    let cut = place.write("cut.log", &sample[..5000]);
+    let path = text(&cut);
+    for (line, status) in [("decode", 2), ("profile", 2), ("info", 1), ("stats", 2)] {
+        run!("{line} {path}").ends(status).says("the log was cut short: it ends inside a chunk");
+    }
+}
+
+/// The sources of E-Trace of threads have one ID: what tells them apart is said.
+#[test]
+fn sources_with_one_id_are_told_apart() {
+    let place = Scratch::new("logs");
+    let capture = place.join("threads");
+    run!("encode samples/retirement.log -o {capture}").ends_within(0..=1);
+    let how = "--tid takes thread IDs (1234, 1235)";
+    let none = "no source has trace ID 0x01; all 2 have 0x00: ";
+    run!("profile {capture} --id 1").ends(2).says(format!("{none}{how}"));
+    let none = "--cpu 1: nothing tells which core a source traces: ";
+    run!("profile {capture} --cpu 1").ends(2).says(format!("{none}{how}"));
+    run!("profile {capture} --tid 1235").ends_within(0..=1).says_not("trace ID");
+    // Where no threads are known, buffers have names.
+    fs::remove_file(format!("{capture}/mappings.toml")).unwrap();
+    run!("profile {capture} --id 1").ends(2).says("--buffer takes names of buffers (thread0 to thread1)");
+}
+
+/// A log, a profile or a recording is read at any place: from a pipe it is refused with what it is.
+#[test]
+fn what_cannot_come_from_a_pipe_is_named() {
+    let place = Scratch::new("logs");
+    let profile = place.join("kept.profile");
+    run!("profile samples/hello --format tracewright -o {profile}").ends_within(0..=1);
+    for (file, what) in [
+        ("samples/retirement.log", "a log of tracewright"),
+        ("samples/perf/perf.data", "a recording of perf"),
+        (&profile, "a profile"),
+    ] {
+        let file = fs::File::open(crate::run::root().join(file)).unwrap();
+        let ran = crate::run::ran(crate::run::command("decode -").stdin(file)).ends(2);
+        ran.says(format!("- is {what}, which cannot come from a pipe: give the file"));
+    }
+    let raw = fs::File::open("../../samples/hello/buffer_0.bin").unwrap();
+    crate::run::ran(crate::run::command("info -").stdin(raw)).ends(0).prints("looks like CoreSight");
+}

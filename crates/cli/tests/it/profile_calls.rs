@@ -264,3 +264,23 @@ fn captures_add_up() {
         }
     }
 }
+
+/// A branch list does not tell where indirect branches went. Functions that are called by pointers have as many calls as they begin.
+#[test]
+fn calls_by_pointers_in_branch_lists() {
+    let folder = Scratch::new("profile-calls-list");
+    let capture = recorded(&folder, "sort 300", "");
+    let list = folder.join("sort.branches");
+    run!("profile {capture} --format branch-list -o {list}").ends(0);
+    let calls = |path: &str| -> HashMap<String, u64> {
+        let profile = run!("profile {path} --json").ends(0).json();
+        let functions = rows(&profile, "functions").iter();
+        functions.map(|row| (string(row, "function").to_owned(), number(row, "calls"))).collect()
+    };
+    let [known, listed] = [&capture, &list].map(|path| calls(path));
+    // sort.c gets the functions that compare numbers by pointers.
+    assert!(known.values().filter(|calls| **calls > 0).count() > 5);
+    for (function, calls) in listed {
+        assert_eq!(known[&function], calls, "{function}");
+    }
+}

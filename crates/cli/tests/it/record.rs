@@ -194,8 +194,12 @@ fn a_program_that_goes_wrong_says_where() {
     let cut = folder.write("cut.elf", &fs::read(root().join(elf("sort"))).unwrap()[..300]);
     run!("record {}", text(&cut)).says("cut.elf: ").says("cut short");
 
+    let packed = folder.write("sort.elf.gz", &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0]);
     for (file, says) in [
         ("README.md", "not ELF"),
+        ("--symfs / README.md", "not ELF"),
+        ("--symfs / no-such-file", "no-such-file: No such file"),
+        (text(&packed), "it is compressed: unpack it"),
         ("no-such-file", "No such file"),
         (env!("CARGO_BIN_EXE_tracewright"), "a program for x86-64: aarch64, arm and riscv64 can be recorded"),
     ] {

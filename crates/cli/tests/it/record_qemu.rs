@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crate::book;
-use crate::run::{Ran, command, number, ran, rows, run, string, text, value, values, wait_until};
+use crate::run::{Ran, command, compiled, number, ran, rows, run, string, text, value, values, wait_until};
 use serde_json::Value;
 use tracewright_testkit::Scratch;
 use tracewright_testkit::qemu::{Guest, Variant, build};
@@ -324,6 +324,70 @@ fn stripped_programs_have_one_tree() {
         nodes.iter().filter(|node| node["parent"].is_null()).count()
     });
     assert!(trees[0] <= 2 && trees[1] <= 2, "{trees:?}");
+}
+
+/// Iterates over the names of the functions on the way to each node of `profile --format tree` of this function.
+fn ways_to(tree: &Value, function: &str) -> Vec<Vec<String>> {
+    let nodes = rows(tree, "nodes");
+    let way = |node: &Value| {
+        let above = |node: &&Value| node["parent"].as_u64().map(|parent| &nodes[parent as usize]);
+        let names = std::iter::successors(Some(node), above).map(|node| string(node, "function").to_owned());
+        names.skip(1).collect()
+    };
+    nodes.iter().filter(|node| node["function"] == function).map(way).collect()
+}
+
+/// Handlers of signals leave nothing of what they interrupt, whatever the processor and the code they return to: what runs after them is
+/// called by `main`, and handlers are called as often as signals came.
+#[test]
+fn signals_leave_the_call_stack() {
+    const TEST: &str = "signals_leave_the_call_stack";
+    for guest in Guest::ALL {
+        let Some(signals) = program(TEST, guest, "signals") else { continue };
+        let Place { folder: _folder, dir, .. } = Place::new();
+        ran(&mut record(&format!("-q -o {dir} {signals}"))).ends(0).prints("8 mended");
+        let profile = run!("profile {dir} --calls --no-inline --json").ends_within(0..=1).json();
+        let calls = |name: &str| {
+            let found = rows(&profile, "functions").iter().find(|row| row["function"] == name);
+            number(found.unwrap_or_else(|| panic!("{guest:?}: no {name}")), "calls")
+        };
+        // What signals.c does: `raise` and `kill`, eight pages, five long jumps, and ten alarms, which may come late.
+        for (name, expected) in [("outer", 2), ("inner", 2), ("mend", 8), ("leave", 5)] {
+            assert_eq!(calls(name), expected, "{guest:?}: {name}");
+        }
+        assert!(calls("on_alarm") >= 10);
+        let tree =
+            run!("profile {dir} --format tree --min-share 0 --no-inline --json").ends_within(0..=1).json();
+        for name in ["step", "fault"] {
+            let ways = ways_to(&tree, name);
+            assert!(!ways.is_empty(), "{guest:?}: {name}");
+            let is_right = |way: &Vec<String>| way.iter().any(|above| above == "main");
+            assert!(ways.iter().all(is_right), "{guest:?}: {name}: {ways:?}");
+        }
+    }
+}
+
+/// The same on the machine of our own, whose signals come at system calls: nothing is lost, and there is one tree.
+#[test]
+fn signals_here_leave_the_call_stack() {
+    let folder = Scratch::new("signals-here");
+    let source = folder.write("raise.c", "#include <signal.h>\n#define APART __attribute__((noinline, noipa))\n\
+        volatile int seen;\nAPART void handler(int s) { seen += s; }\nAPART void after(int n) { while (n--) seen++; }\n\
+        APART void inner(void) { raise(SIGUSR1); after(1000); }\nAPART void outer(void) { inner(); after(500); }\n\
+        int main() { signal(SIGUSR1, handler); for (int i = 0; i < 4; i++) outer(); return 0; }\n");
+    let Some(program) = compiled("signals_here_leave_the_call_stack", &source, "") else { return };
+    let dir = folder.join("run");
+    run!("record -q -o {dir} {program}").ends(0);
+    let tree = run!("profile {dir} --format tree --min-share 0 --no-inline --json").ends_within(0..=1).json();
+    assert_eq!(rows(&tree, "nodes").iter().filter(|node| node["parent"].is_null()).count(), 1);
+    let ways = ways_to(&tree, "after");
+    assert!(ways.len() == 2 && ways.iter().all(|way| way.contains(&"main".into())), "{ways:?}");
+    let calls = run!("profile {dir} --calls --json").ends_within(0..=1).json();
+    let calls_of = |name: &str| {
+        number(rows(&calls, "functions").iter().find(|row| row["function"] == name).unwrap(), "calls")
+    };
+    assert_eq!(["handler", "inner", "after", "main"].map(calls_of), [4, 4, 8, 1]);
+    assert_eq!(calls["returns_elsewhere"], 0);
 }
 
 #[test]

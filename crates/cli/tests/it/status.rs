@@ -233,6 +233,18 @@ fn what_is_not_there_is_told_before_any_work() {
         assert_eq!(ran.out, "", "{verb}");
         run!("{verb} samples/hello --from 0x40").ends_within(0..=1).says_not("past the end");
     }
+    // The two ends in the wrong order choose nothing.
+    for verb in ["decode", "packets", "stats", "stalls", "profile", "coverage", "annotate", "timeline -o -"] {
+        let more = if verb == "annotate" { "main" } else { "" };
+        let wrong = "--to (0x20) must be after --from (0x40)";
+        let ran = run!("{verb} samples/hello {more} --from 0x40 --to 0x20").ends(2).says(wrong);
+        assert_eq!(ran.out, "", "{verb}");
+        let wrong = "--to (0x0) must be after the beginning";
+        run!("{verb} samples/hello {more} --to 0").ends(2).says(wrong);
+    }
+    run!("annotate samples/hello main --from 0x5e")
+        .ends(2)
+        .says("main: nothing ran in the part of the trace that is asked for");
     run!("decode samples/hello --around 4096").ends(2).says("--around 0x1000 is past the end of the trace");
     for verb in ["decode", "info", "profile", "coverage", "stalls"] {
         let ran = run!("{verb} samples/hello --image samples/none.elf@400000").ends(2);

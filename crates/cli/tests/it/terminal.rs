@@ -158,6 +158,11 @@ fn long_listings_go_to_the_pager() {
         // Somebody has seen enough.
         let left = shown(80, &["NO_COLOR=1", "PAGER=head -n 1"], &format!("{verb} {image}"));
         left.ends(0).prints(piped.out.lines().next().unwrap());
+        // A pager that is not there swallows nothing.
+        let none =
+            shown(80, &["NO_COLOR=1", "PAGER=no-such-pager -x # a comment"], &format!("{verb} {image}"));
+        let shown_lines = none.ends(0).prints("no-such-pager: not found").out;
+        assert!(shown_lines.contains(&piped.out), "{shown_lines}");
     }
     let tables = shown(80, mark, &format!("profile samples/hello {image}")).ends(0);
     assert!(!tables.out.contains("paged:"));

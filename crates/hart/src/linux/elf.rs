@@ -232,6 +232,9 @@ fn not_elf(bytes: &[u8]) -> String {
     let what = match bytes {
         [b'M', b'Z', ..] => "it is a Windows program or a kernel image for UEFI",
         [0xcf | 0xce, 0xfa, 0xed, 0xfe, ..] => "it is a Mach-O program",
+        [0x1f, 0x8b, ..] | [0xfd, b'7', b'z', b'X', b'Z', 0, ..] | [0x28, 0xb5, 0x2f, 0xfd, ..] => {
+            "it is compressed: unpack it"
+        }
         [b'!', b'<', b'a', b'r', b'c', b'h', b'>', ..] => "it is an archive of object files: link it first",
         _ => "it is not ELF",
     };

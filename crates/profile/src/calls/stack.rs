@@ -52,12 +52,15 @@ struct Frame {
     how: How,
     /// Return address, if known.
     back: Option<u64>,
+    /// Set if the frame is an exception's or a signal's, which ends where execution is at `back` again: that of the
+    /// handler, or of the code that the handler returns to.
+    handles: bool,
 }
 
 impl Frame {
     /// Returns whether the frame shares the activation of the frame below it.
     const fn is_tail(&self) -> bool {
-        matches!(self.how, How::Tail | How::Part)
+        matches!(self.how, How::Tail | How::Part) && !self.handles
     }
 }
 
@@ -67,6 +70,8 @@ pub const DEEPEST: usize = 4096;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stack {
     frames: Vec<Frame>,
+    /// Frames before a gap after which a function begins that may be the handler of a signal: then they are resumed.
+    lost: Vec<Frame>,
     /// Number of current calls beyond [`DEEPEST`].
     skipped: u64,
     /// Number of calls beyond [`DEEPEST`] since the counter was last taken.
@@ -97,6 +102,7 @@ impl Stack {
     }
 
     pub fn forget(&mut self, watch: &mut impl Watch) {
+        self.lost = Vec::new();
         self.cut(0, watch);
     }
 
@@ -109,7 +115,7 @@ impl Stack {
     fn push(&mut self, to: To, how: How, back: Option<u64>, watch: &mut impl Watch) {
         let function = to.within.function;
         if self.frames.len() < DEEPEST {
-            self.frames.push(Frame { function, how, back });
+            self.frames.push(Frame { function, how, back, handles: how == How::Exception });
             watch.enter(function, how);
         } else if matches!(how, How::Tail | How::Part) {
             // Nothing returns to the last frame, so the new one replaces it.
@@ -189,11 +195,17 @@ impl Stack {
             self.go_on(to, false, watch);
             return is_last;
         }
-        match self.find(to.within.function) {
+        let found = self.find(to.within.function);
+        // A return to a named function on the stack is a longjmp.
+        if (found.is_none() || !to.within.is_named || to.within.is_start) && self.leave_handler(to, watch) {
+            return true;
+        }
+        match found {
             // Some code branches to functions with return instructions.
             _ if to.within.is_start => self.go_on(to, true, watch),
             Some(at) => self.cut(at + 1, watch),
             // A return to a caller that was not seen is no loss.
+            None if self.restore(to, watch) => return true,
             None => {
                 let is_outermost = self.activation() == 0;
                 self.restart(to, watch);
@@ -201,6 +213,18 @@ impl Stack {
             }
         }
         false
+    }
+
+    /// Handles the return of a signal's handler to code that nothing called: the trampoline, whose system call resumes
+    /// what the signal interrupted. Its frame takes the place of the handler's. Returns whether a handler returned.
+    fn leave_handler(&mut self, to: To, watch: &mut impl Watch) -> bool {
+        let first = self.activation();
+        let Some(&handler) = self.frames.get(first).filter(|frame| frame.handles) else { return false };
+        self.cut(first, watch);
+        let how = if to.within.is_start { How::Tail } else { How::Part };
+        self.frames.push(Frame { function: to.within.function, how, handles: true, ..handler });
+        watch.enter(to.within.function, how);
+        true
     }
 
     /// Handles a return that is also a call.
@@ -219,7 +243,7 @@ impl Stack {
             self.go_on(to, false, watch);
             return true;
         }
-        if self.resume(to, watch) {
+        if self.resume(to, watch) || self.leave_trampoline(to, watch) || self.restore(to, watch) {
             return true;
         }
         if was_lost && !to.within.is_start {
@@ -229,11 +253,45 @@ impl Stack {
         true
     }
 
+    /// Handles the system call of a trampoline, which resumes what a signal interrupted. Where that is was not known if
+    /// the signal came at a branch. Returns whether a trampoline ran.
+    fn leave_trampoline(&mut self, to: To, watch: &mut impl Watch) -> bool {
+        let is_it = |frame: &&Frame| frame.handles && frame.how != How::Exception;
+        let Some(&trampoline) = self.frames.last().filter(is_it) else { return false };
+        let function = to.within.function;
+        if trampoline.function == function {
+            return true;
+        }
+        let below = self.frames.len() - 1;
+        match self.frames[..below].iter().rposition(|frame| frame.function == function) {
+            Some(at) if to.within.is_named => self.cut(at + 1, watch),
+            // The handler of another signal, which interrupted the same.
+            _ if to.within.is_start => {
+                self.cut(below, watch);
+                self.push(to, How::Exception, trampoline.back, watch);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Resumes the frames before a gap, if `to` is in the middle of a function that was one of them. Returns whether it is.
+    fn restore(&mut self, to: To, watch: &mut impl Watch) -> bool {
+        if !to.within.is_named || to.within.is_start {
+            return false;
+        }
+        let Some(at) = self.lost.iter().rposition(|frame| frame.function == to.within.function) else {
+            return false;
+        };
+        self.cut(0, watch);
+        self.frames.extend(self.lost.drain(..).take(at + 1));
+        self.frames.iter().for_each(|frame| watch.enter(frame.function, How::Found));
+        true
+    }
+
     /// Leaves the exception that returns to `to`, if there is one. Returns whether there is.
     fn resume(&mut self, to: To, watch: &mut impl Watch) -> bool {
-        let is_it = |frame: &Frame| {
-            frame.how == How::Exception && frame.back.is_some_and(|back| is_near(to.address, back))
-        };
+        let is_it = |frame: &Frame| frame.handles && frame.back.is_some_and(|back| is_near(to.address, back));
         let Some(at) = self.frames.iter().rposition(is_it) else { return false };
         self.cut(at, watch);
         self.go_on(to, true, watch);
@@ -245,7 +303,7 @@ impl Stack {
         if self.resume(to, watch) {
             return true;
         }
-        let Some(at) = self.frames.iter().rposition(|frame| frame.how == How::Exception) else {
+        let Some(at) = self.frames.iter().rposition(|frame| frame.handles) else {
             self.restart(to, watch);
             return false;
         };
@@ -273,6 +331,11 @@ impl Stack {
                 true
             }
             None => {
+                // A handler may run until a gap, too: what was known first is kept.
+                if to.within.is_start && self.frames.len() >= self.lost.len() {
+                    self.lost = std::mem::take(&mut self.frames);
+                    self.lost.iter().for_each(|_| watch.leave());
+                }
                 self.restart(to, watch);
                 false
             }

@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use tracewright_core::{Element, MemorySpace, Stamp};
 
-use crate::calls::{How, Thread, Tracker, Watch};
+use crate::calls::{How, Losses, Thread, Tracker, Watch};
 use crate::clock::{Clock, End, Kind, Told};
 use crate::functions::Within;
 use crate::window::{Gate, Timed, TimedGate, Window};
@@ -207,6 +207,11 @@ impl<'c> Slicer<'c> {
     /// Returns all threads seen, by number.
     pub fn threads(&self) -> &[Thread] {
         self.tracker.threads()
+    }
+
+    /// Returns how often the call stack became uncertain.
+    pub fn losses(&self) -> Losses {
+        self.tracker.losses()
     }
 
     /// Returns the time at which slices ended because there were too many.

@@ -281,6 +281,66 @@ fn exceptions() {
     assert_eq!(said(&run), "#0 ?1 +2 !7 - -");
 }
 
+/// The handler of a signal returns to a trampoline, whose system call resumes what was interrupted.
+#[test]
+fn handlers_of_signals() {
+    let on = Element::TraceOn(TraceOn::Normal);
+    let call = |back| [exception(back, false), on];
+    // Without a name, as in the code that the machine provides; inside a function; at the start of one. The handler
+    // calls a function, and another ends it.
+    for trampoline in [0x1010, 0x710, 0x700] {
+        let mut run = vec![at(0x100, CALL), at(0x200, Class::NEXT)];
+        run.extend(call(0x204));
+        run.extend([at(0x800, CALL), at(0x900, RETURN), at(0x804, JUMP), at(0xa00, RETURN)]);
+        run.push(at(trampoline, Class::NEXT));
+        run.extend(call(trampoline + 4));
+        run.extend([at(0x204, RETURN), at(0x104, CALL), at(0x300, RETURN), at(0x108, JUMP)]);
+        let function = trampoline >> 8;
+        let how = if trampoline == 0x700 { '~' } else { '/' };
+        let expected = format!("#0 ?1 +2 !8 +9 - ~a - - {how}{function:x} - - +3 -");
+        assert_eq!(said(&run), expected);
+    }
+    // Two signals at once: the first trampoline resumes at the start of the second handler.
+    let mut run = vec![at(0x100, CALL), at(0x200, Class::NEXT)];
+    run.extend(call(0x204));
+    run.extend([at(0x800, RETURN), at(0x1010, Class::NEXT)]);
+    run.extend(call(0x1014));
+    run.extend([at(0x900, RETURN), at(0x1010, Class::NEXT)]);
+    run.extend(call(0x1014));
+    run.extend([at(0x204, RETURN), at(0x104, JUMP)]);
+    assert_eq!(said(&run), "#0 ?1 +2 !8 - /10 - !9 - /10 - -");
+    // A signal within code without a name, and one within the handler of another.
+    let mut run = vec![at(0x100, CALL), at(0x1080, Class::NEXT)];
+    run.extend(call(0x1084));
+    run.push(at(0x800, Class::NEXT));
+    run.extend(call(0x804));
+    run.extend([at(0x900, RETURN), at(0x1010, Class::NEXT)]);
+    run.extend(call(0x1014));
+    run.extend([at(0x804, RETURN), at(0x1010, Class::NEXT)]);
+    run.extend(call(0x1014));
+    run.extend([at(0x1084, RETURN), at(0x104, JUMP)]);
+    assert_eq!(said(&run), "#0 ?1 +10 !8 !9 - /10 - - /10 - -");
+    // A handler that ends in a longjmp: into the middle of a function on the stack.
+    let mut run = vec![at(0x100, CALL), at(0x200, Class::NEXT)];
+    run.extend(call(0x204));
+    run.extend([at(0x800, JUMP), at(0xa00, RETURN), at(0x140, JUMP)]);
+    assert_eq!(said(&run), "#0 ?1 +2 !8 ~a - - -");
+    // At a branch, another way was taken than the exception says.
+    let mut run = vec![at(0x100, CALL), at(0x210, Class::NEXT)];
+    run.extend(call(0x214));
+    run.extend([at(0x800, RETURN), at(0x1010, Class::NEXT)]);
+    run.extend(call(0x1014));
+    run.extend([at(0x240, RETURN), at(0x104, JUMP)]);
+    assert_eq!(said(&run), "#0 ?1 +2 !8 - /10 - -");
+    // Or nothing is known of it: the stack is known again when the handler has returned. Another gap is in the handler.
+    let lost = Element::TraceOn(TraceOn::Overflow);
+    let mut run = vec![at(0x100, CALL), at(0x200, CALL), at(0x300, RETURN), lost, at(0x800, JUMP), lost];
+    run.extend([at(0x900, JUMP), at(0x810, RETURN), at(0x1010, Class::NEXT)]);
+    run.extend(call(0x1014));
+    run.extend([at(0x204, RETURN), at(0x104, JUMP)]);
+    assert_eq!(said(&run), "#0 ?1 +2 +3 - - - ?8 - ?9 /8 - - ?10 - ?1 ?2 -");
+}
+
 #[test]
 fn gaps_and_threads() {
     let on = Element::TraceOn(TraceOn::Overflow);

@@ -78,6 +78,11 @@ pub enum Error {
         /// Kind of damage.
         kind: DamageKind,
     },
+    /// The file ends inside a chunk: it was cut short. What its chunks have can be read; what came after them is not known.
+    CutShort {
+        /// Length of the file.
+        len: u64,
+    },
     /// The log has no such thread.
     NoThread(u32),
 }
@@ -88,6 +93,9 @@ impl fmt::Display for Error {
             Self::Io(error) => error.fmt(f),
             Self::NotALog(error) => error.fmt(f),
             Self::Damage { offset, kind } => write!(f, "the log is damaged: {kind} (at offset {offset:#x})"),
+            Self::CutShort { len } => {
+                write!(f, "the log was cut short: it ends inside a chunk (at offset {len:#x})")
+            }
             Self::NoThread(index) => write!(f, "the log has no thread {index}"),
         }
     }
@@ -98,7 +106,7 @@ impl std::error::Error for Error {
         match self {
             Self::Io(error) => Some(error),
             Self::NotALog(error) => Some(error),
-            Self::Damage { .. } | Self::NoThread(_) => None,
+            Self::Damage { .. } | Self::CutShort { .. } | Self::NoThread(_) => None,
         }
     }
 }

@@ -20,7 +20,7 @@ pub struct Log<R = File> {
     definitions: Definitions,
     /// Chunks of each thread.
     threads: BTreeMap<u32, Vec<Chunk>>,
-    /// Damage of the definitions.
+    /// Damage of the definitions, or a file that was cut short.
     damage: Option<Error>,
     buffer: Vec<u8>,
     totals: Totals,
@@ -104,7 +104,8 @@ impl Log {
 }
 
 impl<R: Read + Seek> Log<R> {
-    /// Reads the definitions of a log. If they are damaged, those before the damage are used; see [`damage`](Self::damage).
+    /// Reads the definitions of a log. If they are damaged, those before the damage are used, and of a file that was cut
+    /// short, what there is; see [`damage`](Self::damage).
     ///
     /// # Errors
     /// Returns an error if the log cannot be read or is none.
@@ -125,8 +126,20 @@ impl<R: Read + Seek> Log<R> {
         log.damage = log.define(&definitions).err();
         match log.damage {
             Some(Error::Io(error)) => Err(error.into()),
+            None => {
+                log.damage = log.cut_short()?;
+                Ok(log)
+            }
             _ => Ok(log),
         }
+    }
+
+    /// Returns an error if the file ends inside a chunk. Whoever writes a log writes whole chunks.
+    fn cut_short(&mut self) -> Result<Option<Error>, Error> {
+        let len = self.file.seek(SeekFrom::End(0))?;
+        let chunks = len.saturating_sub(HEADER_SIZE as u64);
+        let is_cut = !chunks.is_multiple_of(self.header.chunk_size.into());
+        Ok(is_cut.then_some(Error::CutShort { len }))
     }
 
     /// Finds all chunks. Returns those of definitions.
@@ -189,7 +202,8 @@ impl<R: Read + Seek> Log<R> {
         &self.definitions
     }
 
-    /// Returns the damage of the definitions, if any. Threads are read up to the first missing translation.
+    /// Returns the damage of the definitions, if any, or that the file was cut short. Threads are read up to the first
+    /// missing translation; threads whose chunks are missing are not there.
     pub fn damage(&self) -> Option<&Error> {
         self.damage.as_ref()
     }

@@ -212,8 +212,8 @@ impl<'a> Report<'a> {
     }
 }
 
-/// Returns what each function executed, by number, and how often it was entered: by calls, and by jumps to its start from elsewhere.
-/// Instructions of inlined functions belong to these, and `copies` tells how often they were called.
+/// Returns what each function executed, by number, and how often it was entered: by calls, by jumps to its start from elsewhere, and by
+/// what no branch of the profile explains, as exceptions, signals, and calls by pointer in branch lists. Instructions of inlined functions belong to these, and `copies` tells how often they were called.
 pub(crate) fn counted_functions(
     profile: &Profile,
     program: &Program,
@@ -234,10 +234,12 @@ pub(crate) fn counted_functions(
         let calls = &mut functions.entry(copy.callee).or_default().calls;
         *calls = calls.saturating_add(copy.calls);
     }
+    let mut explained: HashMap<Place, u64> = HashMap::default();
     for branch in branches(profile) {
         let is_call = matches!(branch.class.role, Role::Call | Role::Swap);
         let from = numbers.of(profile, program, branch.place);
         for (place, count) in branch.targets {
+            *explained.entry(place).or_default() += count;
             let to = numbers.of(profile, program, place);
             let start = numbers.list().get(to as usize).and_then(|function| function.start);
             if is_call || (to != from && start == Some(place.address)) {
@@ -246,5 +248,38 @@ pub(crate) fn counted_functions(
             }
         }
     }
+    for (function, count) in entries_without_branch(profile, program, numbers, explained) {
+        let calls = &mut functions.entry(function).or_default().calls;
+        *calls = calls.saturating_add(count);
+    }
     functions
+}
+
+/// Returns how often functions began without a branch to their start or code that runs into it. `explained` has the branches. Where a program
+/// begins is no call.
+fn entries_without_branch(
+    profile: &Profile,
+    program: &Program,
+    numbers: &mut Functions,
+    mut explained: HashMap<Place, u64>,
+) -> Vec<(u32, u64)> {
+    let mut begun: HashMap<Place, u64> = HashMap::default();
+    for (code, runs) in &profile.blocks {
+        let begun = begun.entry(code.start).or_default();
+        *begun = begun.saturating_add(runs.all());
+        let explained = explained.entry(code.end()).or_default();
+        *explained = explained.saturating_add(runs.not_taken.saturating_add(runs.through));
+    }
+    let mut entries = Vec::new();
+    for (place, count) in begun {
+        let count = count.saturating_sub(explained.get(&place).copied().unwrap_or(0));
+        if count == 0 || program.file(place.binary).and_then(|file| file.entry()) == Some(place.address) {
+            continue;
+        }
+        let function = numbers.of(profile, program, place);
+        if numbers.list().get(function as usize).and_then(|function| function.start) == Some(place.address) {
+            entries.push((function, count));
+        }
+    }
+    entries
 }

@@ -116,6 +116,8 @@ pub struct SourceSlices {
     pub instants: u64,
     /// The time after which slices were left out.
     pub cut: Option<u64>,
+    /// Calls deeper than [`DEEPEST`](tracewright_profile::DEEPEST), which have no slices.
+    pub too_deep: u64,
     /// What became of its instructions.
     pub shown: Shown,
     /// Instructions outside the window.
@@ -340,8 +342,9 @@ impl<'a> Consumer for SliceWriter<'a> {
             Some(conversion) => conversion.nanoseconds(time),
             None => time,
         });
+        let too_deep = slicer.losses().too_deep;
         let Written { slices, instants, .. } = *slices;
-        done.push(SourceSlices { index, slices, instants, cut, shown, outside, end });
+        done.push(SourceSlices { index, slices, instants, cut, too_deep, shown, outside, end });
     }
 
     fn merge(&self, into: &mut Vec<SourceSlices>, later: Vec<SourceSlices>) {
