@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use tracewright_core::Isa;
+use tracewright_etrace::encode::Unfit;
 use tracewright_input::Problem;
 
 use crate::record::Contradictions;
@@ -44,6 +45,8 @@ pub enum Error {
     },
     /// An encoder option that is malformed, or does not fit the others.
     Option(String),
+    /// A value that does not fit the width that an option gives its field, so that the trace would be wrong.
+    Unfit(Unfit),
     /// An encoder option that the protocol does not have.
     UnknownOption {
         /// Its name.
@@ -203,6 +206,7 @@ impl fmt::Display for Error {
             Self::Option(message) => write!(f, "option {message}"),
             Self::UnknownOption { name, protocol } => {
                 write!(f, "there is no option {name:?} for {protocol}")
+            Self::Unfit(unfit) => write!(f, "option {}: {unfit}: no capture is written", unfit.parameter()),
             }
             Self::Condition { problem, marked, .. } => write!(f, "{problem}\n{marked}"),
             Self::Event(EventAt::Text(text), problem) => write!(f, "event {text:?}: {problem}"),
