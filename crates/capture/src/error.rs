@@ -114,6 +114,8 @@ pub enum LogProblem {
     NoThread(u32, Vec<u32>),
     /// The log has no threads.
     Empty,
+    /// The log has no instruction.
+    NoInstructions,
     /// The log does not tell threads apart.
     NoThreads,
     /// The log is not of a RISC-V processor, which the request needs.
@@ -204,9 +206,9 @@ impl fmt::Display for Error {
                 program.display()
             ),
             Self::Option(message) => write!(f, "option {message}"),
+            Self::Unfit(unfit) => write!(f, "option {}: {unfit}: no capture is written", unfit.parameter()),
             Self::UnknownOption { name, protocol } => {
                 write!(f, "there is no option {name:?} for {protocol}")
-            Self::Unfit(unfit) => write!(f, "option {}: {unfit}: no capture is written", unfit.parameter()),
             }
             Self::Condition { problem, marked, .. } => write!(f, "{problem}\n{marked}"),
             Self::Event(EventAt::Text(text), problem) => write!(f, "event {text:?}: {problem}"),
@@ -246,6 +248,7 @@ impl fmt::Display for LogProblem {
                 write!(f, "the log has no thread {index}; there are {}{more}", names.join(", "))
             }
             Self::Empty => f.write_str("the log has no thread"),
+            Self::NoInstructions => f.write_str("the log has no instruction"),
             Self::NoThreads => f.write_str("the log does not tell threads apart"),
             Self::NotRiscv { what, target } => {
                 write!(f, "{what} is for RISC-V, and this is a log of {target}")
