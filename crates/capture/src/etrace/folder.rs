@@ -153,6 +153,7 @@ impl Folder {
         let ExecutedCode { mut pieces, unknown } = executed_code(blocks, &builder.build(), code);
         if let Some(address) = unknown {
             remarks.push(Remark::CodeMissing(address));
+            all.iter_mut().for_each(|traced: &mut Traced| traced.lacks_code = true);
         }
         if pieces.len() > MOST_PIECES {
             let of = pieces.len();
