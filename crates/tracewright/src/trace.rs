@@ -437,9 +437,16 @@ impl Trace {
         let (filtered, mut take) = (Filtered { filter, inner: consumer }, take);
         let decoded = engine.decode(&request, &filtered, |output, range| take(&output.inner, range))?;
         let mut outcome = Outcome::decoded(self.capture(), buffer, decoded);
-        let (filtered, tally) = (&outcome.value, &mut outcome.tally);
-        tally.left_out = tally.instructions.saturating_sub(filtered.instructions);
-        (tally.instructions, tally.blocks) = (filtered.instructions, filtered.blocks);
+        let counts = &outcome.value.counts;
+        for of in &mut outcome.sources {
+            let source = (of.source.index, of.source.id);
+            let count = counts.iter().find(|count| count.source == source).copied().unwrap_or_default();
+            leave_out(&mut of.tally, count.instructions, count.blocks);
+        }
+        let (instructions, blocks) = counts
+            .iter()
+            .fold((0, 0), |(instructions, blocks), of| (instructions + of.instructions, blocks + of.blocks));
+        leave_out(&mut outcome.tally, instructions, blocks);
         Ok(outcome.map(|filtered| filtered.inner))
     }
 
@@ -650,4 +657,10 @@ impl Trace {
         let clocks = Clocks::find(self.capture())?;
         self.decode(&StallMeter { clocks: &clocks, window: &Window::default() })
     }
+}
+
+/// Makes a tally that of what a filter let through.
+fn leave_out(tally: &mut Tally, instructions: u64, blocks: u64) {
+    tally.left_out = tally.instructions.saturating_sub(instructions);
+    (tally.instructions, tally.blocks) = (instructions, blocks);
 }
