@@ -178,3 +178,11 @@ fn an_excerpt_has_its_own_missing_code() {
     let ranges = last.sources.iter().flat_map(|source| source.missing.ranges());
     assert_eq!(ranges.map(|range| range.times).sum::<u64>(), last.tally.no_code);
 }
+
+/// What is missing is named, and where to look for it.
+#[test]
+fn raw_trace_needs_a_source() {
+    let error =
+        OpenOptions::new().packing(Packing::CoreSight).open(sample("hello/buffer_0.bin")).unwrap_err();
+    assert!(error.to_string().contains("name them with --source"), "{error}");
+}
