@@ -11,7 +11,7 @@ use tracewright_engine::{
 use tracewright_image::Image;
 use tracewright_input::{self as input, Buffer, Capture, ImageFile, Subject};
 use tracewright_profile::coverage::{Coverage, Wanted};
-use tracewright_profile::{Functions, PlaceNames, Profile, Program, Window};
+use tracewright_profile::{Functions, Named, PlaceNames, Profile, Program, Window};
 
 #[cfg(feature = "capture")]
 use crate::check::{self, Checked, Checker};
@@ -116,6 +116,12 @@ impl ProgramProfile {
             .collect();
         functions.sort_by(|one, other| (other.1, &one.0).cmp(&(one.1, &other.0)));
         functions
+    }
+
+    /// Counts the instructions of functions with symbols. [`Outcome::is_complete`] does not judge names: a profile by block or address needs
+    /// none. Verbs that count by function also end with status 1 if [`Named::lacks_symbols`].
+    pub fn named(&self) -> Named {
+        Named::of(&self.profile, &[&self.program], None)
     }
 }
 

@@ -179,6 +179,13 @@ fn an_excerpt_has_its_own_missing_code() {
     assert_eq!(ranges.map(|range| range.times).sum::<u64>(), last.tally.no_code);
 }
 
+/// A profile without symbols is complete, and says that names are missing.
+#[test]
+fn missing_symbols_are_told_apart() {
+    let outcome = Trace::open(sample("hello")).unwrap().profile().unwrap();
+    assert!(outcome.is_complete() && outcome.value.named().lacks_symbols());
+}
+
 /// What is missing is named, and where to look for it.
 #[test]
 fn raw_trace_needs_a_source() {
