@@ -288,10 +288,11 @@ pub fn encoder_input(
     folder.add_programs(programs)?;
     let image = image(programs)?;
     let mut contradictions = Contradictions::default();
-    let (mut instructions, mut error) = (0, None);
+    let (mut instructions, mut error, mut is_empty) = (0, None, true);
     for entry in reader {
         match entry {
             Ok(entry) => {
+                is_empty = false;
                 // The number of instructions of a block is not known: its half-words are counted.
                 instructions += match retirement {
                     Retirement::Instruction => u64::from(entry.iretire > 0),
@@ -308,6 +309,11 @@ pub fn encoder_input(
                 break;
             }
         }
+    }
+    if is_empty {
+        folder.discard();
+        let problem = error.map_or(LogProblem::NoInstructions, |error| LogProblem::Damaged(error.into()));
+        return Err(Error::log(path, problem));
     }
     if let Some(program) = programs.first().filter(|_| contradictions.is_wrong_program()) {
         folder.discard();

@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use tracewright_core::Isa;
+use tracewright_etrace::encode::Unfit;
 use tracewright_input::Problem;
 
 use crate::record::Contradictions;
@@ -44,6 +45,8 @@ pub enum Error {
     },
     /// An encoder option that is malformed, or does not fit the others.
     Option(String),
+    /// A value that does not fit the width that an option gives its field, so that the trace would be wrong.
+    Unfit(Unfit),
     /// An encoder option that the protocol does not have.
     UnknownOption {
         /// Its name.
@@ -111,6 +114,8 @@ pub enum LogProblem {
     NoThread(u32, Vec<u32>),
     /// The log has no threads.
     Empty,
+    /// The log has no instruction.
+    NoInstructions,
     /// The log does not tell threads apart.
     NoThreads,
     /// The log is not of a RISC-V processor, which the request needs.
@@ -201,6 +206,7 @@ impl fmt::Display for Error {
                 program.display()
             ),
             Self::Option(message) => write!(f, "option {message}"),
+            Self::Unfit(unfit) => write!(f, "option {}: {unfit}: no capture is written", unfit.parameter()),
             Self::UnknownOption { name, protocol } => {
                 write!(f, "there is no option {name:?} for {protocol}")
             }
@@ -242,6 +248,7 @@ impl fmt::Display for LogProblem {
                 write!(f, "the log has no thread {index}; there are {}{more}", names.join(", "))
             }
             Self::Empty => f.write_str("the log has no thread"),
+            Self::NoInstructions => f.write_str("the log has no instruction"),
             Self::NoThreads => f.write_str("the log does not tell threads apart"),
             Self::NotRiscv { what, target } => {
                 write!(f, "{what} is for RISC-V, and this is a log of {target}")

@@ -109,6 +109,8 @@ pub type LogError = Box<dyn std::error::Error + Send + Sync>;
 pub struct Log {
     path: PathBuf,
     input: Input,
+    /// Whether each instruction must follow from the one before it.
+    is_in_sequence: bool,
 }
 
 /// The file of a log, unpacked if it is compressed.
@@ -150,9 +152,20 @@ impl Log {
                 Input::Retirement(Box::new(log), first)
             }
             Some(kind) => Input::Other(kind, input),
-            None => return Err(Error::log(path, LogProblem::Unknown)),
+            None => {
+                let wrong = log::wrong_header(input.get_ref().get_ref().0.get_ref());
+                let problem = wrong.map_or(LogProblem::Unknown, |error| LogProblem::Damaged(error.into()));
+                return Err(Error::log(path, problem));
+            }
         };
-        Ok(Self { path: path.to_owned(), input })
+        Ok(Self { path: path.to_owned(), input, is_in_sequence: false })
+    }
+
+    /// Makes an instruction that does not follow from the one before it an error of the log, where a log leaves nothing out
+    /// ([`log::Reader::in_sequence`]).
+    #[must_use]
+    pub fn in_sequence(self) -> Self {
+        Self { is_in_sequence: true, ..self }
     }
 
     /// Returns what kind of log it is.
@@ -241,6 +254,9 @@ impl Log {
             Input::Other(kind, input) => (kind, input),
         };
         let mut reader = log::Reader::new(kind, xlen, input, |pc| bits(image, pc));
+        if self.is_in_sequence {
+            reader = reader.in_sequence();
+        }
         let mut blocks = Blocks::new(xlen, sink);
         let error = loop {
             match reader.next() {

@@ -183,12 +183,14 @@ pub struct Traced {
     pub port: Option<port::Report>,
     /// Delta trace, if there is one.
     pub delta: Option<DeltaTraced>,
+    /// Whether the capture lacks code that ran.
+    pub lacks_code: bool,
 }
 
 impl Traced {
-    /// Returns whether the delta trace ends before the rest.
-    pub fn is_cut(&self) -> bool {
-        self.delta.is_some_and(|delta| delta.refused.is_some())
+    /// Returns whether something is missing from the capture: code that ran, or delta trace, which ends before the rest.
+    pub fn is_incomplete(&self) -> bool {
+        self.lacks_code || self.delta.is_some_and(|delta| delta.refused.is_some())
     }
 }
 

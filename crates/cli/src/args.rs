@@ -336,6 +336,12 @@ pub fn offset(text: &str) -> Result<u64, String> {
     value.map_err(|_| "expected an offset, decimal or with 0x".into())
 }
 
+/// `0x4d2` or `1234`.
+pub fn task(text: &str) -> Result<u32, String> {
+    let number = offset(text).ok().and_then(|number| u32::try_from(number).ok());
+    number.ok_or_else(|| "expected a number of 32 bits, decimal or with 0x".into())
+}
+
 /// `0x10` or `16`.
 fn source_number(text: &str) -> Result<u16, String> {
     let value = match text.strip_prefix("0x").or(text.strip_prefix("0X")) {

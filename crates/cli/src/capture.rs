@@ -15,6 +15,7 @@ impl From<Error> for output::Error {
         let text = match &error {
             Error::Listing(_) => String::new(),
             Error::Option(message) => format!("--option {message}"),
+            Error::Unfit(_) => format!("--{error}"),
             Error::UnknownOption { .. } => format!("{error}: `--option help` lists all"),
             Error::Condition { of, problem, marked } => {
                 let problem = problem.replace("with NAME@", "with --when-event NAME@");

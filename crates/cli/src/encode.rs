@@ -33,7 +33,8 @@ use crate::stop;
 #[derive(Args)]
 #[command(after_help = "\
 Exit status: 0 complete; 1 the log had errors (they are printed; what came
-before them is encoded); 2 bad usage, or nothing could be read.
+before them is encoded), or the capture lacks code that ran; 2 bad usage, or
+nothing could be read.
 
 Examples:
   tracewright record --log run.log programs/bin/sort.elf
@@ -161,7 +162,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         report(&format!("{name}: {} {what} encoded", grouped(instructions)));
         traced_lines(&traced, instructions, Some(dir));
     }
-    Ok(Outcome::from_errors((!is_good || traced.is_cut()).into()))
+    Ok(Outcome::from_errors((!is_good || traced.is_incomplete()).into()))
 }
 
 /// Encodes a log of a hart. Returns what it came to, instructions, and whether all was read.

@@ -69,11 +69,13 @@ pub struct Doubt {
     pub bytes_unfollowed: u64,
     /// The first mismatch: its offset, what it is, the memory space.
     pub first: Option<(u64, Mismatch, MemorySpace)>,
+    /// Whether the source is left out of totals.
+    pub is_left_out: bool,
 }
 
 impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { source, mismatches, blocks, bytes_unfollowed, .. } = self;
+        let Self { source, mismatches, blocks, bytes_unfollowed, is_left_out, .. } = self;
         let plural = |count: u64, more: &'static str| if count == 1 { "" } else { more };
         write!(
             f,
@@ -82,9 +84,15 @@ impl fmt::Display for Doubt {
             plural(*mismatches, "es"),
             plural(*blocks, "s")
         )?;
-        match bytes_unfollowed {
-            0 => Ok(()),
-            lost => write!(f, ", {lost} byte{} of trace that it cannot explain", plural(*lost, "s")),
+        if let lost @ 1.. = *bytes_unfollowed {
+            write!(f, ", {lost} byte{} of trace that it cannot explain", plural(lost, "s"))?;
+        }
+        match is_left_out {
+            true => f.write_str(
+                ": its instructions are not counted; name the right program with --image, or count nevertheless with \
+                 --accept-mismatch",
+            ),
+            false => Ok(()),
         }
     }
 }
@@ -263,6 +271,7 @@ impl<'a> Request<'a> {
                 blocks: tally.blocks,
                 bytes_unfollowed: tally.bytes_unfollowed,
                 first: tally.first_mismatch,
+                is_left_out: false,
             })
             .collect();
         if !doubts.is_empty() && self.refuse_mismatch && flow.is_continue() {

@@ -42,7 +42,7 @@ pub struct MissingRange {
 
 impl MissingCode {
     /// Counts an address at which execution came to missing code.
-    pub(crate) fn add(&mut self, address: u64, space: MemorySpace) {
+    pub fn add(&mut self, address: u64, space: MemorySpace) {
         self.add_page(Page { space, first: address, last: address, times: 1 });
     }
 

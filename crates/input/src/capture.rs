@@ -307,7 +307,10 @@ impl Capture {
     pub fn raw(path: &Path, format: Packing, sources: &[RawSource]) -> Result<Self, Problem> {
         let problem = |message: &str| Err(Problem::file_error(path, message));
         if sources.is_empty() {
-            return problem("no source given: a trace cannot be read without its source's parameters");
+            return problem(
+                "no source given: a trace cannot be read without the parameters of its source; name them with --source \
+                 (`tracewright info FILE` tells what fits)",
+            );
         }
         let has_etm = sources.iter().any(|source| matches!(source, RawSource::Etm(_)));
         if has_etm && sources.iter().any(|source| matches!(source, RawSource::Etrace(_))) {

@@ -16,6 +16,7 @@ use crate::error::Error;
 use crate::filter::{Filter, FilterState, program_of};
 use crate::outcome::Outcome;
 use crate::profile::{BlockCounter, HandlerFinder, in_binaries};
+use crate::totals::Totals;
 use crate::trace::Trace;
 
 /// Something that happened to the call stack of a source.
@@ -344,7 +345,15 @@ impl Trace {
         let lister = CallLister { filter, program: &program };
         let calls =
             unfiltered.decode_buffer(engine, buffer, &lister, true, |events, range| take(&events[range]))?;
-        Ok(calls.map(|_| ()))
+        let mut calls = calls.map(|_| ());
+        // All of it was followed: what is listed is counted by itself.
+        if self.is_filtered() && !calls.is_stopped && !is_pipe(buffer) {
+            let quiet = self.clone().progress(|_| ());
+            let listed =
+                quiet.decode_buffer(engine, buffer, &Totals, true, |_, _| ControlFlow::Continue(()))?;
+            (calls.tally, calls.sources) = (listed.tally, listed.sources);
+        }
+        Ok(calls)
     }
 
     /// Returns the last `count` calls of each source of a buffer, in order, and the call stacks where the trace ends. Memory is that of the

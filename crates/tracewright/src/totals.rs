@@ -52,6 +52,11 @@ fn leave_out_unexplained(outcome: &mut Outcome<()>) -> Result<(), Error> {
     if !doubts.is_empty() && active.all(|of| is_doubtful(of.source.index, of.source.id)) {
         return Err(engine::Error::WrongProgram(doubts).into());
     }
+    for diagnostic in &mut outcome.diagnostics {
+        if let Problem::WrongProgram(doubt) = &mut diagnostic.problem {
+            doubt.is_left_out = true;
+        }
+    }
     for of in &mut outcome.sources {
         if is_doubtful(of.source.index, of.source.id) {
             outcome.tally.instructions -= std::mem::take(&mut of.tally.instructions);
@@ -59,4 +64,39 @@ fn leave_out_unexplained(outcome: &mut Outcome<()>) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use tracewright_engine::{Doubt, MissingCode, Named, SourceTally, Tally};
+
+    use super::*;
+    use crate::Diagnostic;
+
+    /// What is not counted is said, also where another source is counted.
+    #[test]
+    fn a_source_that_is_left_out_is_told() {
+        let named = |index: usize| Named { index, name: format!("core{index}"), id: 0x10 + index as u16 };
+        let tally = |instructions: u64| Tally { instructions, blocks: 1, ..Tally::default() };
+        let of = |index: usize, instructions: u64| SourceTally {
+            source: named(index),
+            bytes: 8,
+            tally: tally(instructions),
+            missing: MissingCode::default(),
+        };
+        let (mismatches, blocks, bytes_unfollowed) = (9, 1, 0);
+        let doubt =
+            Doubt { source: named(0), mismatches, blocks, bytes_unfollowed, first: None, is_left_out: false };
+        let mut outcome = Outcome {
+            tally: Tally { blocks: 2, ..tally(12) },
+            sources: vec![of(0, 7), of(1, 5)],
+            diagnostics: vec![Diagnostic { buffer: "etb".into(), problem: Problem::WrongProgram(doubt) }],
+            ..Outcome::default()
+        };
+        leave_out_unexplained(&mut outcome).unwrap();
+        assert_eq!((outcome.tally.instructions, outcome.tally.blocks), (5, 1));
+        let said = outcome.diagnostics[0].to_string();
+        assert!(said.contains("9 mismatches in 1 block: its instructions are not counted"), "{said}");
+        assert!(said.ends_with("--accept-mismatch"), "{said}");
+    }
 }

@@ -11,7 +11,7 @@ use tracewright_engine::{
 use tracewright_image::Image;
 use tracewright_input::{self as input, Buffer, Capture, ImageFile, Subject};
 use tracewright_profile::coverage::{Coverage, Wanted};
-use tracewright_profile::{Functions, PlaceNames, Profile, Program, Window};
+use tracewright_profile::{Functions, Named, PlaceNames, Profile, Program, Window};
 
 #[cfg(feature = "capture")]
 use crate::check::{self, Checked, Checker};
@@ -117,6 +117,12 @@ impl ProgramProfile {
             .collect();
         functions.sort_by(|one, other| (other.1, &one.0).cmp(&(one.1, &other.0)));
         functions
+    }
+
+    /// Counts the instructions of functions with symbols. [`Outcome::is_complete`] does not judge names: a profile by block or address needs
+    /// none. Verbs that count by function also end with status 1 if [`Named::lacks_symbols`].
+    pub fn named(&self) -> Named {
+        Named::of(&self.profile, &[&self.program], None)
     }
 }
 
@@ -467,9 +473,16 @@ impl Trace {
         let (filtered, mut take) = (Filtered { filter, inner: consumer }, take);
         let decoded = engine.decode(&request, &filtered, |output, range| take(&output.inner, range))?;
         let mut outcome = Outcome::decoded(self.capture(), buffer, decoded);
-        let (filtered, tally) = (&outcome.value, &mut outcome.tally);
-        tally.left_out = tally.instructions.saturating_sub(filtered.instructions);
-        (tally.instructions, tally.blocks) = (filtered.instructions, filtered.blocks);
+        let counts = &outcome.value.counts;
+        for of in &mut outcome.sources {
+            let source = (of.source.index, of.source.id);
+            let count = counts.iter().find(|count| count.source == source).copied().unwrap_or_default();
+            leave_out(&mut of.tally, count.instructions, count.blocks);
+        }
+        let (instructions, blocks) = counts
+            .iter()
+            .fold((0, 0), |(instructions, blocks), of| (instructions + of.instructions, blocks + of.blocks));
+        leave_out(&mut outcome.tally, instructions, blocks);
         Ok(outcome.map(|filtered| filtered.inner))
     }
 
@@ -689,4 +702,10 @@ impl Trace {
         let clocks = Clocks::find(self.capture())?;
         self.decode(&StallMeter { clocks: &clocks, window: &Window::default() })
     }
+}
+
+/// Makes a tally that of what a filter let through.
+fn leave_out(tally: &mut Tally, instructions: u64, blocks: u64) {
+    tally.left_out = tally.instructions.saturating_sub(instructions);
+    (tally.instructions, tally.blocks) = (instructions, blocks);
 }

@@ -1,8 +1,9 @@
 //! The iterators of a trace tell the same as the counts.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use tracewright::{Element, OpenOptions, Packing, Trace};
+use tracewright::{Element, OpenOptions, Packing, PlaceNames, Tally, Trace};
 
 fn sample(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples").join(name)
@@ -139,4 +140,56 @@ fn elements_by_time_end_when_dropped() {
     assert!(merged.finish().is_ok());
     drop(trace.elements_by_time());
     assert!(trace.buffer("none").elements_by_time().is_err());
+}
+
+/// What a filter or an excerpt leaves out is in no tally, neither of the whole nor of a source.
+#[test]
+fn tallies_of_sources_add_up() {
+    let trace = || Trace::open(sample("threads")).unwrap();
+    let names = PlaceNames { functions: vec!["square".into()], ..PlaceNames::default() };
+    let filtered = trace().places(&names).unwrap();
+    let by_thread = trace().thread(1235).unwrap();
+    let of_filter = [filtered, by_thread].map(|trace| {
+        let outcome = trace.profile().unwrap();
+        (outcome.tally, outcome.sources)
+    });
+    let last = trace().last(4).unwrap();
+    let calls = trace().thread(1235).unwrap();
+    let (engine, buffers) = (calls.engine().unwrap(), calls.buffers().unwrap());
+    let calls = calls.calls_of(&engine, buffers[0], |_| ControlFlow::Continue(())).unwrap();
+    assert_eq!(calls.tally.instructions, of_filter[1].0.instructions);
+    for (all, sources) in
+        of_filter.into_iter().chain([(last.tally, last.sources), (calls.tally, calls.sources)])
+    {
+        let sum = |of: fn(&Tally) -> u64| sources.iter().map(|source| of(&source.tally)).sum::<u64>();
+        assert!(all.instructions > 0 && all.instructions < 77, "{all:?}");
+        assert_eq!(sum(|tally| tally.instructions), all.instructions);
+        assert_eq!(sum(|tally| tally.blocks), all.blocks);
+        assert_eq!(sum(|tally| tally.left_out), all.left_out);
+    }
+}
+
+/// An excerpt tells of missing code only what is in it.
+#[test]
+fn an_excerpt_has_its_own_missing_code() {
+    let source = "etm4,id=0x10,TRCCONFIGR=0x851,TRCIDR0=0x28000ea1".parse().unwrap();
+    let options = OpenOptions::new().source(source).packing(Packing::CoreSight);
+    let last = options.open(sample("hello/buffer_0.bin")).unwrap().last(1).unwrap();
+    let ranges = last.sources.iter().flat_map(|source| source.missing.ranges());
+    assert_eq!(ranges.map(|range| range.times).sum::<u64>(), last.tally.no_code);
+}
+
+/// A profile without symbols is complete, and says that names are missing.
+#[test]
+fn missing_symbols_are_told_apart() {
+    let outcome = Trace::open(sample("hello")).unwrap().profile().unwrap();
+    assert!(outcome.is_complete() && outcome.value.named().lacks_symbols());
+}
+
+/// What is missing is named, and where to look for it.
+#[test]
+fn raw_trace_needs_a_source() {
+    let error =
+        OpenOptions::new().packing(Packing::CoreSight).open(sample("hello/buffer_0.bin")).unwrap_err();
+    assert!(error.to_string().contains("name them with --source"), "{error}");
 }

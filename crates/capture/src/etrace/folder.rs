@@ -97,13 +97,15 @@ impl Folder {
         remarks.extend(self.settings.remark());
         let mut all = Vec::with_capacity(tracers.len());
         let mut seen = Seen::new();
-        let mut failed = None;
+        let (mut failed, mut unfit) = (None, None);
         // If the disk is full, the trace so far should be readable.
         let mut fail = |path: &Path, error: io::Error| {
             failed.get_or_insert((path.to_owned(), error));
         };
         for (source, (tracer, (path, delta_path))) in tracers.into_iter().zip(&self.paths).enumerate() {
-            let finished = tracer.finish().and_then(|Finished { to, delta, traced, seen, handlers }| {
+            let finished = tracer.finish().and_then(|finished| {
+                let Finished { to, delta, traced, seen, handlers, unfit: of_this } = finished;
+                unfit = unfit.or(of_this);
                 Ok((Traced { kept: to.close()?, ..traced }, delta, seen, handlers))
             });
             let (mut traced, delta, by_this, (handlers, unknown)) = match finished {
@@ -127,6 +129,11 @@ impl Folder {
             }
             all.push(traced);
         }
+        if let Some(unfit) = unfit {
+            // A reader would take it for another execution.
+            self.writer.discard();
+            return Err(Error::Unfit(unfit));
+        }
         self.add_programs(programs)?;
         let mut builder = Image::builder();
         for file in programs {
@@ -146,6 +153,7 @@ impl Folder {
         let ExecutedCode { mut pieces, unknown } = executed_code(blocks, &builder.build(), code);
         if let Some(address) = unknown {
             remarks.push(Remark::CodeMissing(address));
+            all.iter_mut().for_each(|traced: &mut Traced| traced.lacks_code = true);
         }
         if pieces.len() > MOST_PIECES {
             let of = pieces.len();

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use tracewright_core::{Block, DataAccess, Ended};
 use tracewright_etrace::data::{self, Companion};
 use tracewright_etrace::decode::Handler;
-use tracewright_etrace::encode::{BlockEncoder, Encoder};
+use tracewright_etrace::encode::{BlockEncoder, Encoder, Unfit};
 use tracewright_etrace::ingress::{Entry, Executed};
 use tracewright_etrace::packet::{NoPayload, Packet, Support};
 use tracewright_etrace::stream::Writer;
@@ -71,6 +71,8 @@ pub struct Finished<W> {
     pub seen: Seen,
     /// Trap handlers, if the trace leaves them out; and privileges whose traps went to several places.
     pub handlers: (Vec<Handler>, Vec<u8>),
+    /// First value that did not fit its field, if there is one: the trace is wrong.
+    pub unfit: Option<Unfit>,
 }
 
 /// Destination of packets.
@@ -227,7 +229,8 @@ impl<W: Write> Tracer<W> {
         let (delta_to, delta) = self.delta.map(|delta| delta.finish()).unzip();
         let traced = Traced { bytes, packets: Some(packets), data_packets, port, delta, ..Traced::default() };
         let handlers = self.handlers.map(|handlers| handlers.finish()).unwrap_or_default();
-        Ok(Finished { to, delta: delta_to, traced, seen: self.seen, handlers })
+        let unfit = self.encoder.encoder().unfit();
+        Ok(Finished { to, delta: delta_to, traced, seen: self.seen, handlers, unfit })
     }
 
     /// Takes an access of the instruction at `pc`, of the block to come.

@@ -197,6 +197,7 @@ impl TraceWriter for Writer {
             unknown,
             port: port::Report::all(traced.iter().filter_map(|traced| traced.port)),
             delta: traced.first().and_then(|traced| traced.delta),
+            lacks_code: traced.iter().any(|traced| traced.lacks_code),
         })
     }
 }

@@ -9,6 +9,8 @@ mod logged;
 #[cfg(target_os = "linux")]
 mod places;
 mod ring;
+#[cfg(test)]
+mod tests;
 mod watch;
 
 use std::path::{Path, PathBuf};
@@ -34,6 +36,7 @@ pub use self::ring::{NoRingSize, Ring, RingSize};
 pub use self::watch::Progress;
 use self::watch::Watch;
 use crate::control::Qualified;
+use crate::error::LogProblem;
 use crate::etrace::{DeltaSettings, delta};
 use crate::log::{Log, LogError, bits};
 use crate::protocol::{Executed, InputKind, Subject, TraceWriter, Traced};
@@ -218,10 +221,10 @@ pub fn read(
     remarks: &mut Vec<Remark>,
 ) -> Result<Recording, Error> {
     let ReadOptions { log: path, thread, is_rv32, programs, image, outputs, capture, stop } = options;
-    let mut log = Log::open(&path, &stop)?;
+    let mut log = Log::open(&path, &stop)?.in_sequence();
     log.check_program(!programs.is_empty())?;
     log.check_riscv("record --from-log")?;
-    let is_only_addresses = log.kind() == Kind::Qemu;
+    let (is_only_addresses, is_text) = (log.kind() == Kind::Qemu, !log.kind().is_ours());
     match (thread, log.threads()) {
         (Some(thread), _) => log.set_thread(thread)?,
         (None, Some(threads)) if threads.len() > 1 => {
@@ -259,14 +262,15 @@ pub fn read(
     let Some(Read { watch, code, keep, qualified, error }) = read.read else {
         return Err(Error::NothingRan);
     };
+    if is_text && watch.is_empty() {
+        discard(writer, keep, of_log.as_deref())?;
+        let problem = error.map_or(LogProblem::NoInstructions, LogProblem::Damaged);
+        return Err(Error::log(&path, problem));
+    }
     let contradictions = code.contradictions;
     if let Some(program) = programs.first().filter(|_| contradictions.is_wrong_program()) {
-        writer.into_iter().for_each(TraceWriter::discard);
-        drop(keep);
-        if let Some(log) = of_log {
-            // What is in it is the wrong program's.
-            std::fs::remove_file(&log).map_err(|error| Error::write(&log, error))?;
-        }
+        // What is in the log is the wrong program's.
+        discard(writer, keep, of_log.as_deref())?;
         return Err(Error::WrongProgram { log: path, program: program.path.clone(), contradictions });
     }
     // A log with only addresses does not tell exceptions, either.
@@ -313,6 +317,17 @@ pub fn read(
         unlisted,
         is_contradicted,
     })
+}
+
+/// Removes a capture, and the log that was written, if there is one.
+fn discard(
+    writer: Option<Box<dyn TraceWriter>>,
+    keep: Option<Keep>,
+    log: Option<&Path>,
+) -> Result<(), Error> {
+    writer.into_iter().for_each(TraceWriter::discard);
+    drop(keep);
+    log.map_or(Ok(()), |log| std::fs::remove_file(log).map_err(|error| Error::write(log, error)))
 }
 
 /// Returns the settings of delta trace for a model's cycles, if requested.

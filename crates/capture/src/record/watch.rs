@@ -47,6 +47,11 @@ const PACE: u64 = 1 << 20;
 const MOST: usize = 1 << 21;
 
 impl<'a> Watch<'a> {
+    /// Returns whether nothing was executed, and no trap was taken.
+    pub fn is_empty(&self) -> bool {
+        self.instructions == 0 && self.calls == 0 && self.exceptions == 0 && self.interrupts == 0
+    }
+
     /// Creates a sink that calls `progress` now and then.
     pub fn new(progress: &'a mut dyn FnMut(Progress)) -> Self {
         let none = Block {

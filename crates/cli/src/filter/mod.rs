@@ -9,7 +9,7 @@ use tracewright_input::Capture;
 use tracewright_profile::{PlaceError, PlaceFilter, PlaceNames, Profile, Program, Window};
 
 pub use self::time::reasons;
-use crate::args::{LimitArgs, OffsetArgs, ProgramArgs, SelectArgs, offset};
+use crate::args::{LimitArgs, OffsetArgs, ProgramArgs, SelectArgs, offset, task};
 use crate::clocks;
 use crate::control::near;
 use crate::output::{Error, report};
@@ -77,12 +77,12 @@ pub struct FilterArgs {
     pub to_time: Option<u64>,
 
     /// Only this process, by its process ID, where the capture tells processes: with what the kernel did for it (repeat for more).
-    #[arg(long = "pid", value_name = "N", help_heading = "Only a part")]
+    #[arg(long = "pid", value_name = "N", value_parser = task, help_heading = "Only a part")]
     pub pids: Vec<u32>,
 
     /// Only this thread, by its thread ID, where the capture tells threads: context IDs in the trace, threads of a recording of perf (repeat for
     /// more).
-    #[arg(long = "tid", value_name = "N", help_heading = "Only a part")]
+    #[arg(long = "tid", value_name = "N", value_parser = task, help_heading = "Only a part")]
     pub tids: Vec<u32>,
 
     #[command(flatten)]

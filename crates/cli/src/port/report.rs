@@ -27,8 +27,11 @@ pub fn lines(report: &Report, port: &str) -> Vec<String> {
             line("stalls", cycles, &format!("cycles, {:.2} % slower", report.slowdown()));
         } else {
             let Gaps { losses, instructions, packets, bits, .. } = report.gaps;
-            let what =
-                if losses == 0 { "times the buffer was full" } else { "times the buffer was full: lost are" };
+            let what = match losses {
+                0 => "times the buffer was full",
+                1 => "time the buffer was full: lost are",
+                _ => "times the buffer was full: lost are",
+            };
             line("losses", losses, what);
             if losses > 0 {
                 line("", packets, &format!("packets of {} bits", grouped(bits)));

@@ -327,8 +327,8 @@ fn from(opts: &Opts, log: &Path) -> Result<Outcome, Error> {
         progress.finish();
         read
     })?;
-    let is_cut = read.traced.is_some_and(|traced| traced.is_cut());
-    let is_good = read.log_error.is_none() && read.unlisted == 0 && !is_cut && !read.is_contradicted;
+    let is_incomplete = read.traced.is_some_and(|traced| traced.is_incomplete());
+    let is_good = read.log_error.is_none() && read.unlisted == 0 && !is_incomplete && !read.is_contradicted;
     end(read, opts, summary, is_good)
 }
 

@@ -18,13 +18,15 @@ pub(super) enum Next {
     Indirect,
     /// Return that the trace may leave out, whose call is unknown.
     Unknown,
+    /// The instruction is in no image.
+    NoCode,
 }
 
 impl Next {
     fn known(self) -> Option<u64> {
         match self {
             Self::Address(address) => Some(address),
-            Self::Indirect | Self::Unknown => None,
+            Self::Indirect | Self::Unknown | Self::NoCode => None,
         }
     }
 }
@@ -47,6 +49,10 @@ impl Decoder<'_> {
             let taken = pending.unwrap_or(true);
             sink.node(offset, self.runner.graph(), self.here, taken);
             return self.after(&node, taken);
+        }
+        if node.count() == 0 {
+            self.emit_no_code(offset, &node, sink);
+            return Next::NoCode;
         }
         let Some(part) = self.part(&node, at) else { return Next::Address(node.start()) };
         if is_trap && makes_trap(node.isa(), part.bits) {
@@ -154,7 +160,7 @@ impl Decoder<'_> {
             return self.no_code(offset, id, sink);
         }
         // Instructions reported earlier have run; emits them if that was not done yet.
-        if id == self.here && self.at.is_some() {
+        if id == self.here && self.at.is_some() && node.count() > 0 {
             self.close_at(offset, false, sink);
         }
         self.here = NodeId::NONE;
@@ -199,11 +205,7 @@ impl Decoder<'_> {
             sink.block(offset, &node.block(Ended::Cut));
             self.facts.mismatches += 1;
         }
-        let element = match node.stop() {
-            Stop::NotCode => Element::Mismatch(Mismatch::NotCode(node.end())),
-            _ => Element::NoCode { address: node.end(), space: MemorySpace::ANY },
-        };
-        sink.element(offset, &element);
+        self.emit_no_code(offset, &node, sink);
         let address = self.address;
         self.forget();
         self.address = address;
@@ -212,6 +214,14 @@ impl Decoder<'_> {
         let resume = !(options.implicit_return || options.jump_target_cache || options.branch_prediction);
         let reason = Some(GapReason::Mismatch);
         self.state = State::Waiting { reason, from: offset, skipped: false, resume };
+    }
+
+    fn emit_no_code(&self, offset: u64, node: &Node, sink: &mut impl ElementSink) {
+        let element = match node.stop() {
+            Stop::NotCode => Element::Mismatch(Mismatch::NotCode(node.end())),
+            _ => Element::NoCode { address: node.end(), space: MemorySpace::ANY },
+        };
+        sink.element(offset, &element);
     }
 
     /// Resumes after missing code at the address of this packet, if it has one and there is code.

@@ -214,7 +214,7 @@ impl Decoder<'_> {
         }
         match self.next() {
             Next::Address(next) => next == to || self.is_at_return(),
-            Next::Indirect | Next::Unknown => true,
+            Next::Indirect | Next::Unknown | Next::NoCode => true,
         }
     }
 

@@ -37,6 +37,7 @@ impl Decoder<'_> {
                     Next::Indirect => (own, true, Epc::Own),
                     // If the return was left out, no packet gives its target.
                     Next::Unknown => (None, false, Epc::Unknown),
+                    Next::NoCode => (own, false, Epc::Unknown),
                 }
             }
             // A second trap, before the first instruction of the handler.

@@ -4,6 +4,7 @@ use tracewright_isa::riscv::IType;
 
 use super::encoder::{Encoder, Reason};
 use super::port::Reached;
+use super::unfit::{Field, Unfit};
 use super::{ResyncMode, port};
 use crate::bits::sign_extended;
 use crate::ingress::Entry;
@@ -38,7 +39,8 @@ impl Encoder {
     pub(super) fn emit_start(&mut self, entry: &Entry, out: &mut impl FnMut(&Packet)) {
         let taken = entry.is_single() && entry.taken() == Some(true);
         let address = self.sent(entry.iaddr);
-        self.send(&Packet::Start(Start { taken, context: self.context_of(entry), address }), out);
+        let context = self.checked_context(entry);
+        self.send(&Packet::Start(Start { taken, context, address }), out);
         self.reach(Reached::First);
         self.address = address;
         self.restart();
@@ -53,12 +55,16 @@ impl Encoder {
         out: &mut impl FnMut(&Packet),
     ) {
         let interrupt = trap.itype == IType::Interrupt;
-        let params = &self.config.params;
         let is_implicit = thaddr && self.config.options.implicit_exception;
         let address = (!is_implicit).then(|| self.sent(at.iaddr));
+        let context = self.checked_context(at);
+        let params = &self.config.params;
+        let unfit = Unfit::of(Field::Cause, trap.cause, params)
+            .or_else(|| if interrupt { None } else { Unfit::of(Field::TrapValue, trap.tval, params) });
+        self.unfit = self.unfit.or(unfit);
         let packet = Packet::Trap(Trap {
             taken: at.is_single() && at.taken() == Some(true),
-            context: self.context_of(at),
+            context,
             ecause: low(trap.cause, params.ecause_width.into()),
             interrupt,
             thaddr,
@@ -72,7 +78,8 @@ impl Encoder {
     }
 
     pub(super) fn emit_context(&mut self, entry: &Entry, out: &mut impl FnMut(&Packet)) {
-        self.send(&Packet::Context(self.context_of(entry)), out);
+        let context = self.checked_context(entry);
+        self.send(&Packet::Context(context), out);
         if self.config.shallow {
             self.branches.clear();
         }
@@ -177,11 +184,24 @@ impl Encoder {
         }
     }
 
-    /// Returns the bits of an address that are sent.
-    #[inline]
-    fn sent(&self, address: u64) -> u64 {
+    /// Returns the context of an entry for a packet, and keeps what does not fit.
+    fn checked_context(&mut self, entry: &Entry) -> Context {
         let params = &self.config.params;
-        params.address(address) >> params.iaddress_lsb << params.iaddress_lsb
+        let unfit = Unfit::of(Field::Privilege, entry.privilege.into(), params)
+            .or_else(|| Unfit::of(Field::Context, entry.context, params));
+        self.unfit = self.unfit.or(unfit);
+        self.context_of(entry)
+    }
+
+    /// Returns the bits of an address that are sent, and keeps the address if it has others.
+    #[inline]
+    fn sent(&mut self, address: u64) -> u64 {
+        let params = &self.config.params;
+        let sent = params.address(address) >> params.iaddress_lsb << params.iaddress_lsb;
+        if sent != address {
+            self.unfit = self.unfit.or_else(|| Unfit::of(Field::Address, address, &self.config.params));
+        }
+        sent
     }
 
     /// Returns the difference to the last reported address.

@@ -6,6 +6,7 @@ use super::port::{Buffer, Reached};
 use super::resync::Counter;
 use super::returns::{Return, Returns};
 use super::step::Awaits;
+use super::unfit::Unfit;
 use super::{Config, Filter};
 use crate::ingress::{CType, Entry};
 use crate::packet::{Packet, QualStatus, Start};
@@ -59,6 +60,8 @@ pub struct Encoder {
     pub(super) now: u64,
     /// Whether packets are being lost.
     pub(super) is_lost: bool,
+    /// First value that was wider than its field.
+    pub(super) unfit: Option<Unfit>,
 }
 
 /// How an entry ended, from the point of view of the next instruction.
@@ -140,6 +143,7 @@ impl Encoder {
             buffer: config.port.as_ref().map(Buffer::new),
             now: 0,
             is_lost: false,
+            unfit: None,
             config,
         }
     }
@@ -157,6 +161,12 @@ impl Encoder {
     /// Returns whether packets are being lost at the port.
     pub fn is_lost(&self) -> bool {
         self.is_lost
+    }
+
+    /// Returns the first value that did not fit its field. Packets carry only its lowest bits, so that the trace is not that of the
+    /// execution.
+    pub fn unfit(&self) -> Option<Unfit> {
+        self.unfit
     }
 
     /// Returns how far a reader gets, if that has changed since the last call. Only an encoder with a port

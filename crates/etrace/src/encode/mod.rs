@@ -52,6 +52,7 @@ mod port;
 mod resync;
 mod returns;
 mod step;
+mod unfit;
 
 #[cfg(test)]
 mod tests;
@@ -63,6 +64,7 @@ pub use filter::Filter;
 pub use port::{Port, Reached};
 pub use resync::{Resync, ResyncMode};
 pub use tracewright_core::control::Comparator;
+pub use unfit::Unfit;
 
 #[cfg(doc)]
 use crate::ingress::{CType, Entry};

@@ -9,6 +9,7 @@ mod encode_ports;
 mod encode_reference;
 mod encode_riscv_etrace;
 mod hardware_vectors;
+mod missing_code;
 mod packet_laws;
 mod programs;
 mod reference;

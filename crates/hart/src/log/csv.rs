@@ -5,10 +5,10 @@
 //! it comes again, possibly with other bits, since those of a line with INTERRUPT are a placeholder. If EXCEPTION is 0,
 //! ECAUSE and TVAL are stale. Lines with VALID 0 are ignored.
 
-use super::LineProblem;
 use super::commit::{self, Event};
 use super::lines::Scan;
 use super::reader::State;
+use super::{LineProblem, LogError};
 use crate::{Privilege, Retired, Trap};
 
 /// The first line.
@@ -17,6 +17,16 @@ pub(super) const HEADER: &str = "VALID,ADDRESS,INSN,PRIVILEGE,EXCEPTION,ECAUSE,T
 /// Checks the first line, which has no content.
 pub(super) fn check_header(line: &[u8]) -> Result<Option<Event>, LineProblem> {
     if line == HEADER.as_bytes() { Ok(None) } else { Err(LineProblem::unexpected(HEADER, line)) }
+}
+
+/// Returns the error of a first line that names some of the columns, but not as they must be.
+pub fn wrong_header(start: &[u8]) -> Option<LogError> {
+    let line = start.split(|&byte| byte == b'\n').next()?.trim_ascii_end();
+    let is_column =
+        |name: &[u8]| HEADER.split(',').any(|column| name.eq_ignore_ascii_case(column.as_bytes()));
+    let named = line.split(|&byte| byte == b',').filter(|name| is_column(name.trim_ascii())).count();
+    let problem = check_header(line).err().filter(|_| named >= 2)?;
+    Some(LogError { line: 1, problem })
 }
 
 /// Parses a further line. Empty ones, and those with VALID 0, are skipped.
@@ -33,6 +43,8 @@ pub(super) fn event(line: &[u8], state: &mut State) -> Result<Option<Event>, Lin
             }
             // Only the field, unless more follows where none may.
             _ => {
+                let has_prefix = before.starts_with(b"0x") || before.starts_with(b"0X");
+                let what = if has_prefix { "hexadecimal digits without 0x" } else { what };
                 let len = before.iter().position(|&byte| byte == b',').filter(|_| !is_last);
                 Err(LineProblem::unexpected(what, &before[..len.unwrap_or(before.len())]))
             }

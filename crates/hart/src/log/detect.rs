@@ -18,6 +18,13 @@ pub enum Kind {
     Retirement,
 }
 
+impl Kind {
+    /// Returns whether tracewright writes such logs.
+    pub const fn is_ours(self) -> bool {
+        matches!(self, Self::Own | Self::Retirement)
+    }
+}
+
 /// First bytes of a retirement log.
 const RETIREMENT: &[u8] = b"twretire";
 

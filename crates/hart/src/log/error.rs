@@ -1,5 +1,7 @@
 use std::{error, fmt, io};
 
+use super::sequence::Follows;
+
 /// Error of reading a log.
 #[derive(Debug)]
 pub struct LogError {
@@ -25,6 +27,17 @@ pub enum LineProblem {
     TooLong(usize),
     /// The log has only the address of the instruction, which is this, and the program has no code there.
     NoCode(u64),
+    /// The line does not follow from the one before it.
+    DoesNotFollow {
+        /// Number of the line before it.
+        before: u64,
+        /// Address of the instruction before it.
+        from: u64,
+        /// Addresses that can follow.
+        expected: Follows,
+        /// Address of the line.
+        found: u64,
+    },
 }
 
 /// Maximum length of the text shown in an error.
@@ -52,6 +65,14 @@ impl fmt::Display for LogError {
             LineProblem::Unexpected { expected, found } => write!(f, "expected {expected}, found {found:?}"),
             LineProblem::TooLong(limit) => write!(f, "longer than {limit} bytes"),
             LineProblem::NoCode(pc) => write!(f, "the program has no instruction at {pc:#x}"),
+            LineProblem::DoesNotFollow { before, from, expected: Follows { next, target }, found } => {
+                write!(f, "does not follow from line {before}: after the instruction at {from:#x} comes ")?;
+                match (next, target) {
+                    (Some(next), Some(target)) => write!(f, "{next:#x} or {target:#x}")?,
+                    (next, target) => write!(f, "{:#x}", next.or(*target).unwrap_or_default())?,
+                }
+                write!(f, ", not {found:#x}")
+            }
         }
     }
 }

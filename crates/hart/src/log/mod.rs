@@ -13,9 +13,12 @@ pub mod own;
 mod qemu;
 mod reader;
 mod rvfi;
+mod sequence;
 mod spike;
 
 pub use commit::UNTOLD;
+pub use csv::wrong_header;
 pub use detect::{Kind, detect};
 pub use error::{LineProblem, LogError};
 pub use reader::Reader;
+pub use sequence::Follows;

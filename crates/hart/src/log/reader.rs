@@ -4,6 +4,7 @@ use tracewright_isa::riscv::Xlen;
 
 use super::commit::{Event, Join};
 use super::lines::Lines;
+use super::sequence::Sequence;
 use super::{Kind, LineProblem, LogError, csv, qemu, rvfi, spike};
 use crate::Retired;
 
@@ -17,6 +18,8 @@ pub struct Reader<R, F> {
     code: F,
     state: State,
     join: Join,
+    /// Set if each instruction must follow from the one before it.
+    sequence: Option<Sequence>,
 }
 
 /// State that the parsers of lines share.
@@ -53,13 +56,21 @@ impl<R: BufRead, F: FnMut(u64) -> Option<u32>> Reader<R, F> {
     /// no instructions, needs it.
     pub fn new(kind: Kind, xlen: Xlen, input: R, code: F) -> Self {
         let state = State { xlen, last_hart: 0, hart: None, skipped: 0, of_others: 0 };
-        Self { kind, lines: Lines::new(input), code, state, join: Join::new(xlen) }
+        Self { kind, lines: Lines::new(input), code, state, join: Join::new(xlen), sequence: None }
     }
 
     /// Selects another hart.
     #[must_use]
     pub fn with_hart(mut self, hart: u64) -> Self {
         self.state.hart = Some(hart);
+        self
+    }
+
+    /// Makes an instruction that does not follow from the one before it an error. Only logs of [`Kind::Csv`] are checked: other
+    /// simulators leave out traps, and what they were not asked for.
+    #[must_use]
+    pub fn in_sequence(mut self) -> Self {
+        self.sequence = (self.kind == Kind::Csv).then(|| Sequence::new(self.state.xlen));
         self
     }
 
@@ -76,8 +87,8 @@ impl<R: BufRead, F: FnMut(u64) -> Option<u32>> Reader<R, F> {
     /// Returns the next instruction or trap; `None` at the end.
     ///
     /// # Errors
-    /// Returns an error if the file cannot be read, a line is malformed, or `code` has no instruction at an address. The
-    /// next call continues with the next line.
+    /// Returns an error if the file cannot be read, a line is malformed or does not follow
+    /// ([`in_sequence`](Self::in_sequence)), or `code` has no instruction at an address. The next call continues with the next line.
     #[expect(clippy::should_implement_trait, reason = "an iterator's errors come inside out")]
     pub fn next(&mut self) -> Result<Option<Retired>, LogError> {
         loop {
@@ -87,6 +98,10 @@ impl<R: BufRead, F: FnMut(u64) -> Option<u32>> Reader<R, F> {
             };
             let Some(event) = event else { return Ok(self.join.finish()) };
             if let Some(retired) = self.join.take(event) {
+                if let Some(sequence) = &mut self.sequence {
+                    let line = self.lines.number();
+                    sequence.check(line, &retired).map_err(|problem| LogError { line, problem })?;
+                }
                 return Ok(Some(retired));
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::support::{Record, Told};
 use tracewright_core::Ended;
-use tracewright_hart::log::{Kind, LineProblem, Reader, UNTOLD, detect};
+use tracewright_hart::log::{Kind, LineProblem, Reader, UNTOLD, detect, wrong_header};
 use tracewright_hart::{Access, Blocks, Privilege, Retired, Retirements, Trap};
 use tracewright_isa::riscv::{AccessKind, Xlen};
 
@@ -387,4 +387,44 @@ fn blocks_of_instructions_and_back() {
     let mut retirements = Retirements::new(|retired: &Retired| again.push(*retired));
     told.iter().for_each(|told| told.tell(&mut retirements));
     assert_eq!(again, run);
+}
+
+/// Where a line does not follow from the one before it, instructions are missing, or the log is not of what ran.
+#[test]
+fn lines_follow_from_each_other() {
+    let error = |lines: &str| {
+        let log = format!("{CSV}\n{}\n", lines.replace(' ', ",3,0,0,0,0\n").replace(';', "\n"));
+        let mut reader = open(Kind::Csv, Xlen::Rv64, &log).in_sequence();
+        loop {
+            match reader.next() {
+                Ok(Some(_)) => {}
+                Ok(None) => return None,
+                Err(error) => return Some(error.to_string()),
+            }
+        }
+    };
+    // bnez at 8, back by 4: taken, and not.
+    assert_eq!(error("1,4,13 1,8,fe029ee3 1,4,13 1,8,fe029ee3 1,c,8067 1,0,13 "), None);
+    let branch =
+        "line 3: does not follow from line 2: after the instruction at 0x8 comes 0xc or 0x4, not 0x100";
+    assert_eq!(error("1,8,fe029ee3 1,100,13 ").as_deref(), Some(branch));
+    let jump = "line 3: does not follow from line 2: after the instruction at 0x4 comes 0x14, not 0x8";
+    assert_eq!(error("1,4,100006f 1,8,13 ").as_deref(), Some(jump));
+    let hole = "line 3: does not follow from line 2: after the instruction at 0x4 comes 0x8, not 0x10";
+    assert_eq!(error("1,4,13 1,10,13 ").as_deref(), Some(hole));
+    // An exception leads anywhere, but has to be reached; so does an interrupt, wherever it is taken.
+    assert_eq!(error("1,4,13 1,8,73,3,1,b,0,0;1,100,13 "), None);
+    assert!(error("1,4,13 1,10,73,3,1,b,0,0;1,100,13 ").is_some());
+    assert_eq!(error("1,4,13 1,20,0,3,1,7,0,1;1,100,13 "), None);
+}
+
+/// What is nearly right says what it has to be.
+#[test]
+fn csv_says_what_it_has_to_be() {
+    let head = CSV.to_lowercase();
+    let found = wrong_header(format!("{head}\n1,4,13,3,0,0,0,0\n").as_bytes()).unwrap().to_string();
+    assert!(found.starts_with(&format!("line 1: expected {CSV}, found \"valid,")), "{found}");
+    assert!(wrong_header(b"name,address\n").is_none() && wrong_header(CSV.as_bytes()).is_none());
+    let prefixed = error(Kind::Csv, &format!("{CSV}\n1,0x80000000,13,3,0,0,0,0\n"));
+    assert_eq!(prefixed, "line 2: expected hexadecimal digits without 0x, found \"0x80000000\"");
 }

@@ -5,7 +5,7 @@ mod near;
 use std::collections::BTreeMap;
 
 use tracewright_core::{Element, GapReason, MemorySpace, Stamp};
-use tracewright_engine::{Engine, Problem, Range, Tally};
+use tracewright_engine::{Engine, MissingCode, Problem, Range, SourceTally, Tally};
 use tracewright_input::{Buffer, Packing, Protocol};
 
 pub(crate) use self::near::Near;
@@ -151,6 +151,7 @@ impl Trace {
         let end = end_of(buffer).filter(|_| !needs_start);
         let mut distance = FIRST;
         let mut found: BTreeMap<u16, Excerpt> = BTreeMap::new();
+        let mut sources: BTreeMap<(usize, u16), SourceTally> = BTreeMap::new();
         let mut trace = self.clone();
         loop {
             let range = part(asked, options.around, end, distance);
@@ -165,6 +166,13 @@ impl Trace {
             let (enough, less): (Vec<_>, Vec<_>) =
                 std::mem::take(&mut outcome.value).into_iter().partition(|of| is_whole || of.is_enough);
             found.extend(enough.into_iter().map(|of| (of.id, of)));
+            for of in std::mem::take(&mut outcome.sources) {
+                // Of a source that was decoded before there may be nothing here.
+                let known = sources.entry((of.source.index, of.source.id)).or_insert_with(|| of.clone());
+                if known.bytes < of.bytes {
+                    *known = of;
+                }
+            }
             if less.is_empty() {
                 let has_any = |of: &Excerpt| of.elements().any(|of| !matches!(of.element, Element::End));
                 let value: Vec<_> = found.into_values().filter(has_any).collect();
@@ -176,6 +184,7 @@ impl Trace {
                     outcome.diagnostics.retain(|diagnostic| is_of_part(&diagnostic.problem));
                 }
                 outcome.tally = tally(&value);
+                outcome.sources = sources.into_values().map(|of| of_excerpt(of, &value)).collect();
                 return Ok(outcome.map(|_| value));
             }
             // Only sources of which there is not enough are decoded again.
@@ -205,10 +214,23 @@ fn end_of(buffer: &Buffer) -> Option<u64> {
     }
 }
 
+/// Returns what the excerpt of a source has, as what was decoded of it.
+fn of_excerpt(of: SourceTally, excerpts: &[Excerpt]) -> SourceTally {
+    let is_it = |excerpt: &&Excerpt| (excerpt.source, excerpt.id) == (of.source.index, of.source.id);
+    let excerpt = excerpts.iter().find(is_it);
+    let mut missing = MissingCode::default();
+    for listed in excerpt.into_iter().flat_map(Excerpt::elements) {
+        if let Element::NoCode { address, space } = listed.element {
+            missing.add(address, space);
+        }
+    }
+    SourceTally { tally: tally(excerpt), missing, ..of }
+}
+
 /// Returns what excerpts have.
-fn tally(excerpts: &[Excerpt]) -> Tally {
+fn tally<'a>(excerpts: impl IntoIterator<Item = &'a Excerpt>) -> Tally {
     let mut tally = Tally::default();
-    for Listed { offset, space, element, .. } in excerpts.iter().flat_map(Excerpt::elements) {
+    for Listed { offset, space, element, .. } in excerpts.into_iter().flat_map(Excerpt::elements) {
         match *element {
             Element::Block(ref block) => {
                 tally.blocks += 1;

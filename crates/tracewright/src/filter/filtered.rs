@@ -36,8 +36,30 @@ struct Of<'f> {
 #[derive(Default)]
 pub(crate) struct Output<O> {
     pub inner: O,
+    /// What was let through of each source.
+    pub counts: Vec<Count>,
+}
+
+/// Instructions and blocks of a source that a filter let through.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Count {
+    /// Index of the source in the capture, and its number in the buffer.
+    pub source: (usize, u16),
     pub instructions: u64,
     pub blocks: u64,
+}
+
+impl<O> Output<O> {
+    fn count(&mut self, count: &Count) {
+        // An output is nearly always of one source.
+        match self.counts.iter_mut().find(|of| of.source == count.source) {
+            Some(of) => {
+                of.instructions += count.instructions;
+                of.blocks += count.blocks;
+            }
+            None => self.counts.push(*count),
+        }
+    }
 }
 
 impl<'f, C: Consumer> Filtered<'f, C> {
@@ -71,8 +93,8 @@ impl<'f, C: Consumer> Consumer for Filtered<'f, C> {
         if let Some(before) = cut(at.image, at.space, block, &(0..inside.start)) {
             pass(inner, &Element::Block(before));
         }
-        output.instructions += u64::from(part.count);
-        output.blocks += 1;
+        let source = (at.source.index, at.source.id);
+        output.count(&Count { source, instructions: part.count.into(), blocks: 1 });
         if C::BLOCKS == Blocks::Counted {
             counts.arrive(part.start, at.space);
             counts.add(&part, at.space);
@@ -100,8 +122,7 @@ impl<'f, C: Consumer> Consumer for Filtered<'f, C> {
     }
 
     fn merge(&self, into: &mut Self::Output, later: Self::Output) {
-        into.instructions += later.instructions;
-        into.blocks += later.blocks;
+        later.counts.iter().for_each(|count| into.count(count));
         self.inner.merge(&mut into.inner, later.inner);
     }
 

@@ -1,7 +1,8 @@
 use tracewright_isa::riscv::IType;
 
 use super::run::{Run, START, TRAP, check, config};
-use crate::encode::{Config, Quirks, Resync, ResyncMode};
+use crate::encode::{Config, Encoder, Quirks, Resync, ResyncMode};
+use crate::ingress::CType;
 use crate::{Options, Params};
 
 fn with(options: Options) -> Config {
@@ -229,4 +230,35 @@ fn swaps_are_uninferable_and_leave_the_stack_alone() {
     let config = with(Options { implicit_return: true, ..Options::default() });
     let run = Run::new().call(0x2000).one(IType::CoRoutineSwap, 0x3000).plain(1).ret(0x1004).plain(1);
     check(&config, &run, &[START, "Address 0x3000", "Address 0x1004"]);
+}
+
+#[test]
+fn values_that_do_not_fit_are_told() {
+    let unfit = |params: Params, run: Run| {
+        let config = Config { params, ..config() };
+        let mut encoder = Encoder::new(config);
+        run.entries.iter().for_each(|entry| encoder.entry(entry, &mut |_| {}));
+        encoder.finish(&mut |_| {});
+        encoder.unfit().map(|unfit| unfit.to_string())
+    };
+    let params = || config().params;
+    let trap = || Run::new().plain(1).exception(11, 0x8002).plain(1);
+    assert_eq!(unfit(Params { ecause_width: 4, ..params() }, trap()), None);
+    for (params, what) in [
+        (Params { ecause_width: 2, ..params() }, "cause 11 does not fit ecause_width=2"),
+        (Params { privilege_width: 1, ..params() }, "privilege 3 does not fit privilege_width=1"),
+        (Params { iaddress_width: 15, ..params() }, "address 0x8002 does not fit iaddress_width=15"),
+        (Params { iaddress_lsb: 2, ..params() }, "address 0x8002 does not fit iaddress_lsb=2"),
+    ] {
+        assert_eq!(unfit(params, trap()).as_deref(), Some(what));
+    }
+    // Where no packet carries it, it does not matter.
+    assert_eq!(unfit(Params { ecause_width: 2, ..params() }, Run::new().plain(4)), None);
+    let context = || Run::new().context(256, CType::Precise).plain(1);
+    let narrow = Params { context_width: 8, nocontext: false, ..params() };
+    assert_eq!(
+        unfit(narrow.clone(), context()).as_deref(),
+        Some("context 0x100 does not fit context_width=8")
+    );
+    assert_eq!(unfit(Params { nocontext: true, ..narrow }, context()), None);
 }
