@@ -55,6 +55,7 @@ mod port;
 mod process;
 mod profile_calls;
 mod profile_compilers;
+mod ptm;
 mod qemu_debian;
 mod qemu_own;
 mod record;
