@@ -6,6 +6,8 @@
 
 #[path = "../../crates/core/tests/fuzz_bodies.rs"]
 mod core;
+#[path = "../../crates/coresight/tests/fuzz_ptm.rs"]
+mod coresight_ptm;
 #[path = "../../crates/profile/tests/fuzz_coverage.rs"]
 mod coverage;
 #[path = "../../crates/delta/tests/fuzz_bodies.rs"]
@@ -98,6 +100,7 @@ pub const BODIES: &[Body] = &[
     // Trace.
     body("deframe", frames::deframe, "etm", 4096),
     body("frame", frames::frame, "", 2048),
+    body("ptm", coresight_ptm::ptm, "", 2048),
     body("packets", etm::packets, "etm", 4096),
     body("decode", etm::decode, "etm", 4096),
     body("encode", etm::encode, "", 512),

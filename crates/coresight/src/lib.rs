@@ -13,4 +13,5 @@
 pub mod etm3;
 pub mod itm;
 pub mod ptm;
+pub mod shared;
 pub mod stm;

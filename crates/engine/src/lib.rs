@@ -5,18 +5,19 @@
 //! [`Visitor`], or counts them.
 //!
 //! A protocol implements [`Syntax`] (packets), [`Protocol`] (elements) and [`SourceKind`](tracewright_input::SourceKind) (how
-//! captures describe a source). ETMv4 with ETE and E-Trace are built in; [`register`] adds others.
+//! captures describe a source). ETMv4 with ETE, E-Trace and PTM are built in; [`register`] adds others.
 //!
 //! * `reader`: the bytes of a buffer; `incoming`: these bytes without their packing, one lane for each source; `router`: packets of
 //!   sources that share bytes, parsed once; `lane`: a window of a source's bytes.
 //! * `syntax`: the packet level of a protocol; `packets`: all packets of a buffer, shown or counted (`counts`).
-//! * `protocol`: the decoding level of a protocol; `stream`: a parser and a decoder as one; `etm`, `etrace`: the protocols.
+//! * `protocol`: the decoding level of a protocol; `stream`: a parser and a decoder as one; `etm`, `etrace`, `coresight`: the protocols.
 //! * `sink`: takes elements from decoders in batches; `delivery`: passes batches to a consumer; `consumer`: the consumer's interface.
 //! * `survey`: what a raw file may be.
 //! * `segment`: decodes a part of a stream; `pipeline`: decodes all streams of a buffer; `decode`: from a request to its result;
 //!   `erased`: consumers with their types hidden, so that these three are compiled once.
 
 mod consumer;
+mod coresight;
 mod counts;
 mod decode;
 mod delivery;
@@ -59,6 +60,6 @@ pub use sink::Mode;
 pub use source::Source;
 pub use stream::Feed;
 pub use survey::{Fit, FoundSource, Looks, Survey, survey};
-pub use syntax::{Kind, MOST_KINDS, PacketSink, Role, Syntax};
+pub use syntax::{Kind, MOST_KINDS, PacketSink, Role, Skips, Syntax};
 pub use tally::{Reason, Strangers, Tally};
 pub use tracewright_frames::Lost;

@@ -5,6 +5,8 @@ use std::error;
 use std::fmt::{self, Debug};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use crate::{coresight, snapshot};
+
 /// A kind of trace sources: how captures and people describe one.
 pub trait SourceKind: Debug + Sync {
     /// Returns its name, in lower case: the first word of `--source`, and `protocol` in `capture.toml`.
@@ -33,6 +35,14 @@ pub trait SourceParams: Any + Debug + Send + Sync {
     fn title(&self) -> String;
     /// Returns what is to be known of the source: names and values.
     fn facts(&self) -> Vec<(&'static str, String)>;
+    /// Returns whether its trace has cycle counts.
+    fn has_cycles(&self) -> bool {
+        false
+    }
+    /// Returns whether its trace has timestamps.
+    fn has_timestamps(&self) -> bool {
+        false
+    }
 }
 
 /// A parameter that is not as it should be.
@@ -52,6 +62,9 @@ impl fmt::Display for WrongParam {
 
 impl error::Error for WrongParam {}
 
+/// Kinds that need not be registered.
+const BUILT_IN: &[&dyn SourceKind] = &[&coresight::ptm::Ptm];
+
 static REGISTERED: RwLock<Vec<&'static dyn SourceKind>> = RwLock::new(Vec::new());
 
 /// Adds a kind of sources to those that captures can have.
@@ -61,14 +74,24 @@ pub fn register(kind: &'static dyn SourceKind) {
 
 fn find(is_it: impl Fn(&dyn SourceKind) -> bool) -> Option<&'static dyn SourceKind> {
     let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
-    registered.iter().copied().find(|kind| is_it(*kind))
+    BUILT_IN.iter().chain(&*registered).copied().find(|kind| is_it(*kind))
+}
+
+/// Returns the names of the kinds that need not be registered.
+pub(crate) fn built_in() -> Vec<&'static str> {
+    BUILT_IN.iter().map(|kind| kind.name()).collect()
 }
 
 pub(crate) fn named(name: &str) -> Option<&'static dyn SourceKind> {
     find(|kind| kind.name() == name)
 }
 
-/// Returns the kind of a device of this type in a snapshot.
+/// Returns the kind of a device of this type in a snapshot. Some protocols have two names there.
 pub(crate) fn of_device(kind: &str) -> Option<&'static dyn SourceKind> {
-    find(|known| known.device().is_some_and(|device| kind.split('.').next() == Some(device)))
+    let protocol = snapshot::Protocol::of(kind);
+    let is_it = |device| {
+        kind.split('.').next() == Some(device)
+            || protocol.is_some() && protocol == snapshot::Protocol::of(device)
+    };
+    find(|known| known.device().is_some_and(is_it))
 }

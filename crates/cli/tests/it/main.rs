@@ -56,6 +56,7 @@ mod port;
 mod process;
 mod profile_calls;
 mod profile_compilers;
+mod ptm;
 mod qemu_debian;
 mod qemu_own;
 mod record;

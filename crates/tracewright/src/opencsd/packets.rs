@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use tracewright_core::text::Printable;
-use tracewright_engine::{AnyPacket, Found, Line, Lost, Place, Role, Source};
+use tracewright_engine::{AnyPacket, Found, Line, Lost, Place, Role, Skips, Source};
 use tracewright_etm::packet::{Packet, opencsd};
 use tracewright_input::{Buffer, Capture};
 
@@ -12,6 +12,8 @@ use crate::print::PacketPrinter;
 
 /// Skipped bytes OpenCSD shows in a line.
 const SKIPPED: usize = 8;
+/// Skipped bytes of a run that OpenCSD shows in a line.
+const RUN: usize = 16;
 
 /// Printer of the packet lines of OpenCSD 1.8.0's `trc_pkt_lister`, byte for byte, without its banner. Read packets with
 /// [`Options::like_opencsd`](crate::Options).
@@ -73,10 +75,35 @@ impl OpenCsdPackets {
                 let _ = self.printers[source.index].write(line, packet, params);
             }
             (None, Some(packet)) => packet.opencsd(line),
-            (None, None) => {}
+            (None, None) => {
+                line.text(source.opencsd_skipped());
+            }
         }
         line.text("\n");
         out.write_all(line.bytes())
+    }
+
+    /// A run of bytes in a frame is a line.
+    fn skipped_runs(
+        &mut self,
+        out: &mut impl Write,
+        source: &Source<'_>,
+        index: u64,
+        bytes: &[u8],
+    ) -> io::Result<()> {
+        for (index, &byte) in (index..).zip(bytes) {
+            let line = &self.skipped[source.index];
+            let len = line.bytes.len();
+            if line.index + len as u64 != index || len >= RUN {
+                self.flush_skipped(out, source)?;
+            }
+            let line = &mut self.skipped[source.index];
+            if line.bytes.is_empty() {
+                line.index = index;
+            }
+            line.bytes.push(byte);
+        }
+        Ok(())
     }
 
     fn flush_skipped(&mut self, out: &mut impl Write, source: &Source<'_>) -> io::Result<()> {
@@ -125,6 +152,9 @@ impl PacketPrinter for OpenCsdPackets {
         place: Place,
         bytes: &[u8],
     ) -> io::Result<()> {
+        if source.opencsd_skips() == Skips::Runs {
+            return self.skipped_runs(out, source, place.opencsd_index, bytes);
+        }
         for (i, &byte) in bytes.iter().enumerate() {
             let index = place.opencsd_index + i as u64;
             let after_zero = self.skipped[source.index].bytes.last() == Some(&0);

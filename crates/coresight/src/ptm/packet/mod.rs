@@ -1,0 +1,20 @@
+//! Packets of a PTM: bytes to packets and back.
+//!
+//! A [`Parser`] takes bytes in chunks of any size. [`Packet::write`] is the reverse. Addresses and timestamps are compressed: packets
+//! hold their values and how many bits were told, and [`State`] is what they are compressed against.
+
+mod cycles;
+pub mod opencsd;
+mod parser;
+mod read;
+#[cfg(test)]
+mod tests;
+mod types;
+mod write;
+
+pub use parser::{Parser, PtmSink};
+pub use read::State;
+pub use types::{Address, Atoms, Branch, ISync, ISyncReason, Kind, Packet, Timestamp};
+
+/// Most bytes of a packet: a timestamp with cycles has 15, an I-Sync with cycles and context ID 15; an A-Sync may have more zeros.
+pub const MAX_PACKET: usize = 16;

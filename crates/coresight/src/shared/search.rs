@@ -1,0 +1,90 @@
+//! Search for an A-Sync (five zeros or more, and 0x80) in bytes of unknown alignment.
+
+/// An A-Sync without more zeros than it needs.
+pub const ASYNC: [u8; 6] = [0, 0, 0, 0, 0, 0x80];
+
+/// Zeros of an A-Sync.
+const ZEROS: u64 = 5;
+
+/// The progress of a search.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Search {
+    /// Stream position of the first byte that could not be read.
+    pub from: u64,
+    /// Stream position up to which skipped bytes were reported.
+    pub reported: u64,
+    /// Number of zeros just before the current position.
+    zeros: u64,
+}
+
+impl Search {
+    /// Creates a search that starts at stream position `from`. The `zeros` bytes after it are zero and already read.
+    pub const fn new(from: u64, zeros: u64) -> Self {
+        Self { from, reported: from, zeros }
+    }
+
+    /// Searches `bytes`, which start at stream position `at`. Passes bytes that belong to no A-Sync to `skipped`. Returns the index just
+    /// after the A-Sync, which began six bytes before.
+    pub fn run(&mut self, at: u64, bytes: &[u8], mut skipped: impl FnMut(u64, &[u8])) -> Option<usize> {
+        let mut found = None;
+        for (i, &byte) in bytes.iter().enumerate() {
+            if byte == 0 {
+                self.zeros += 1;
+            } else if byte == 0x80 && self.zeros >= ZEROS {
+                found = Some(i + 1);
+                break;
+            } else {
+                self.zeros = 0;
+            }
+        }
+        // The last zeros may belong to an A-Sync, and are held back.
+        let end = at + found.map_or(bytes.len(), |next| next - 1) as u64;
+        let upto = end - self.zeros.min(ZEROS);
+        while self.reported < upto {
+            if self.reported < at {
+                // These bytes were held back from earlier chunks, so they are zeros.
+                let len = (at.min(upto) - self.reported).min(ZEROS);
+                skipped(self.reported, &[0; ZEROS as usize][..len as usize]);
+                self.reported += len;
+            } else {
+                skipped(self.reported, &bytes[(self.reported - at) as usize..(upto - at) as usize]);
+                self.reported = upto;
+            }
+        }
+        found
+    }
+
+    /// Ends the search at `end`. The zeros that were held back belong to no A-Sync.
+    pub fn finish(&mut self, end: u64, mut skipped: impl FnMut(u64, &[u8])) {
+        if self.reported < end {
+            skipped(self.reported, &[0; ZEROS as usize][..(end - self.reported).min(ZEROS) as usize]);
+            self.reported = end;
+        }
+    }
+}
+
+/// Returns the start of the first A-Sync in `bytes`, from index `from` on. Its zeros are the last five before 0x80.
+pub fn find(bytes: &[u8], from: usize) -> Option<usize> {
+    bytes.get(from..)?.windows(ASYNC.len()).position(|window| window == ASYNC).map(|at| from + at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_change_nothing() {
+        let bytes = [1, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0x80, 8];
+        for cut in 0..bytes.len() {
+            let mut search = Search::new(0, 0);
+            let (mut skipped, mut found) = (Vec::new(), None);
+            for (at, piece) in [(0, &bytes[..cut]), (cut, &bytes[cut..])] {
+                if found.is_none() {
+                    let next = search.run(at as u64, piece, |_, bytes| skipped.extend_from_slice(bytes));
+                    found = next.map(|next| at + next);
+                }
+            }
+            assert_eq!((found, &skipped[..]), (Some(12), &bytes[..6]), "{cut}");
+        }
+    }
+}

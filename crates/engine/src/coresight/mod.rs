@@ -1,0 +1,3 @@
+//! The older CoreSight protocols as protocols of the engine.
+
+pub mod ptm;
