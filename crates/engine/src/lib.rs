@@ -17,6 +17,7 @@
 //!   `erased`: consumers with their types hidden, so that these three are compiled once.
 
 mod consumer;
+mod coresight;
 mod counts;
 mod decode;
 mod delivery;
@@ -59,6 +60,6 @@ pub use sink::Mode;
 pub use source::Source;
 pub use stream::Feed;
 pub use survey::{Fit, FoundSource, Looks, Survey, survey};
-pub use syntax::{Kind, MOST_KINDS, PacketSink, Role, Syntax};
+pub use syntax::{Kind, MOST_KINDS, PacketSink, Role, Skips, Syntax};
 pub use tally::{Reason, Strangers, Tally};
 pub use tracewright_frames::Lost;

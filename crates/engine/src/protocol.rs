@@ -8,6 +8,7 @@ use tracewright_flow::{ElementSink, Graph};
 use tracewright_image::{Image, Moment};
 use tracewright_input as input;
 
+use crate::coresight::Etm3;
 use crate::etm::Etm;
 use crate::etrace::Etrace;
 use crate::problem::CannotDecode;
@@ -167,7 +168,7 @@ pub fn register<T: Protocol + input::SourceKind>(protocol: &'static T) {
 
 /// Returns the protocol of a source, if it is registered.
 pub(crate) fn of(source: &input::Source) -> Option<&'static dyn Plug> {
-    let built_in: [&'static dyn Plug; 2] = [&Etm, &Etrace];
+    let built_in: [&'static dyn Plug; 3] = [&Etm, &Etrace, &Etm3];
     let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
     built_in.into_iter().chain(registered.iter().copied()).find(|protocol| protocol.reads(source))
 }

@@ -3,6 +3,7 @@ use tracewright_input as input;
 
 use crate::protocol;
 use crate::stream::Plug;
+use crate::syntax::Skips;
 
 /// A source within a buffer.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +41,16 @@ impl<'a> Source<'a> {
     /// Returns the name by which OpenCSD's packet lister knows its protocol, if it does.
     pub fn opencsd_protocol(&self) -> Option<&'static str> {
         self.plug()?.opencsd_protocol(self.of)
+    }
+
+    /// Returns how OpenCSD's packet lister cuts its skipped bytes into lines.
+    pub fn opencsd_skips(&self) -> Skips {
+        self.plug().map_or(Skips::Eights, |plug| plug.opencsd_skips())
+    }
+
+    /// Returns what OpenCSD's packet lister writes after skipped bytes.
+    pub fn opencsd_skipped(&self) -> &'static str {
+        self.plug().map_or("", |plug| plug.opencsd_skipped())
     }
 
     /// Returns its parameters, if it is an ETMv4 or ETE.

@@ -18,7 +18,7 @@ use crate::protocol::{Decoder, Options, Protocol};
 use crate::router::{self, Routed, Router};
 use crate::sink::{Batch, Counted, Counting, Each, Item, Mode, Summing, Verdict};
 use crate::source::Source;
-use crate::syntax::{PacketSink, Role};
+use crate::syntax::{PacketSink, Role, Skips};
 use crate::tally::Reason;
 
 /// A protocol behind a trait object.
@@ -37,6 +37,10 @@ pub trait Plug: Debug + Sync {
     fn needs_start(&self) -> bool;
     /// See [`Syntax::opencsd_protocol`](crate::Syntax::opencsd_protocol).
     fn opencsd_protocol(&self, source: &input::Source) -> Option<&'static str>;
+    /// See [`Syntax::OPENCSD_SKIPS`](crate::Syntax::OPENCSD_SKIPS).
+    fn opencsd_skips(&self) -> Skips;
+    /// See [`Syntax::OPENCSD_SKIPPED`](crate::Syntax::OPENCSD_SKIPPED).
+    fn opencsd_skipped(&self) -> &'static str;
     /// Returns the name of an exception on the core that a source traces.
     fn exception_name(&self, source: &input::Source, exception: &Exception) -> String;
     /// Creates a reader of packets for one source, or for all sources that share a stream.
@@ -93,6 +97,14 @@ impl<T: Protocol> Plug for T {
 
     fn opencsd_protocol(&self, source: &input::Source) -> Option<&'static str> {
         T::opencsd_protocol(T::params(&source.protocol)?)
+    }
+
+    fn opencsd_skips(&self) -> Skips {
+        T::OPENCSD_SKIPS
+    }
+
+    fn opencsd_skipped(&self) -> &'static str {
+        T::OPENCSD_SKIPPED
     }
 
     fn exception_name(&self, source: &input::Source, exception: &Exception) -> String {

@@ -80,10 +80,27 @@ pub trait Syntax: Debug + Sized + Sync + 'static {
     /// Writes what OpenCSD's packet lister writes after the bytes of a packet. `told` includes the packet.
     fn opencsd(_params: &Self::Params, _told: &Self::Told, _packet: &Self::Packet, _line: &mut Line) {}
 
+    /// How OpenCSD's packet lister cuts skipped bytes into lines.
+    const OPENCSD_SKIPS: Skips = Skips::Eights;
+
+    /// What OpenCSD's packet lister writes after skipped bytes.
+    const OPENCSD_SKIPPED: &'static str = "";
+
     /// Returns the name of an exception on the traced core.
     fn exception(_params: &Self::Params, exception: &Exception) -> String {
         exception.number.to_string()
     }
+}
+
+/// How OpenCSD's packet lister cuts skipped bytes into lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Skips {
+    /// After eight bytes, and before a zero, with which an A-Sync might start; but not within zeros, nor at the byte that ends them.
+    Eights,
+    /// After each run of bytes between two others in frames, and after 16 bytes.
+    Runs,
+    /// Like [`Runs`](Self::Runs), but also before a zero, with which an A-Sync might start, and not within zeros.
+    RunsAndZeros,
 }
 
 /// Most kinds of packets that a protocol can have.

@@ -49,6 +49,7 @@
 
 mod capture;
 pub mod compressed;
+mod coresight;
 mod debug_file;
 pub mod debuginfod;
 pub mod etrace;

@@ -5,6 +5,8 @@ use std::error;
 use std::fmt::{self, Debug};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use crate::coresight;
+
 /// A kind of trace sources: how captures and people describe one.
 pub trait SourceKind: Debug + Sync {
     /// Returns its name, in lower case: the first word of `--source`, and `protocol` in `capture.toml`.
@@ -12,6 +14,10 @@ pub trait SourceKind: Debug + Sync {
     /// Returns the type of such a device in trace snapshots, without the version after a dot.
     fn device(&self) -> Option<&'static str> {
         None
+    }
+    /// Returns whether its parameters depend on the traced core. If so, the core's type is given as `core`, where it is known.
+    fn wants_core(&self) -> bool {
+        false
     }
     /// Returns the parameters of a source from names and values: parts of `--source`, keys in `capture.toml`, registers in a
     /// snapshot. Names are in lower case.
@@ -33,6 +39,14 @@ pub trait SourceParams: Any + Debug + Send + Sync {
     fn title(&self) -> String;
     /// Returns what is to be known of the source: names and values.
     fn facts(&self) -> Vec<(&'static str, String)>;
+    /// Returns whether its trace has cycle counts.
+    fn has_cycles(&self) -> bool {
+        false
+    }
+    /// Returns whether its trace has timestamps.
+    fn has_timestamps(&self) -> bool {
+        false
+    }
 }
 
 /// A parameter that is not as it should be.
@@ -61,7 +75,7 @@ pub fn register(kind: &'static dyn SourceKind) {
 
 fn find(is_it: impl Fn(&dyn SourceKind) -> bool) -> Option<&'static dyn SourceKind> {
     let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
-    registered.iter().copied().find(|kind| is_it(*kind))
+    coresight::KINDS.iter().chain(registered.iter()).copied().find(|kind| is_it(*kind))
 }
 
 pub(crate) fn named(name: &str) -> Option<&'static dyn SourceKind> {

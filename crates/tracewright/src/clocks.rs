@@ -119,6 +119,7 @@ impl Timing {
                 let has_times = !config.params.notime || config.encapsulation.has_timestamps();
                 has_times.then_some(Self::Times)
             }
+            Protocol::Registered(params) if params.has_cycles() => Some(Self::Counts),
             #[cfg(feature = "capture")]
             Protocol::Registered(_) => crate::log::has_cycles(source).then_some(Self::Counts),
             _ => None,
@@ -133,7 +134,8 @@ pub fn has_timestamps(source: &Source) -> bool {
         Protocol::Etrace(etrace) => {
             !etrace.config.params.notime || etrace.config.encapsulation.has_timestamps()
         }
-        Protocol::Registered(_) | Protocol::Unsupported(..) => false,
+        Protocol::Registered(params) => params.has_timestamps(),
+        Protocol::Unsupported(..) => false,
     }
 }
 

@@ -8,7 +8,7 @@ use tracewright_core::{
     Block, Context, Element, Ended, Exception, Flow, GapReason, Isa, MemorySpace, Role, Security, TraceOn,
     Transaction,
 };
-use tracewright_engine::{At, Consumer, Line};
+use tracewright_engine::{At, Consumer, Line, Place};
 use tracewright_etm::Params;
 
 pub use self::packets::OpenCsdPackets;
@@ -21,11 +21,24 @@ pub struct OpenCsdLines {
     pub again: bool,
 }
 
+/// Length of output up to which a line waits for its cycles.
+const MOST_WAITING: usize = 2 << 20;
+
 impl Consumer for OpenCsdLines {
-    type State = ();
+    /// Place of the last line's packet: cycles of the same packet are a part of that line.
+    type State = Option<Place>;
     type Output = Line;
 
-    fn element(&self, _state: &mut (), line: &mut Line, at: &At<'_>, element: &Element) {
+    fn element(&self, last: &mut Self::State, line: &mut Line, at: &At<'_>, element: &Element) {
+        if let Element::Cycles(Some(cycles)) = element
+            && at.source.etm().is_none()
+            && *last == Some(at.place)
+            && line.bytes().ends_with(b")\n")
+        {
+            line.truncate(line.bytes().len() - 2);
+            line.text(" [CC=").decimal((*cycles).into()).text("]; )\n");
+            return;
+        }
         // What OpenCSD has no element for.
         if matches!(
             element,
@@ -40,6 +53,7 @@ impl Consumer for OpenCsdLines {
         head(line, at);
         let _ = self.body(line, at, element);
         line.text("\n");
+        *last = Some(at.place);
     }
 
     fn end(&self, _state: &mut Self::State, line: &mut Line, at: &At<'_>, overflowed: bool) {
@@ -54,6 +68,13 @@ impl Consumer for OpenCsdLines {
 
     fn len(&self, line: &Line) -> usize {
         line.bytes().len()
+    }
+
+    /// Output is not taken between a line and its cycles.
+    fn size(&self, line: &Line) -> usize {
+        let bytes = line.bytes();
+        let may_wait = bytes.len() < MOST_WAITING && !bytes.ends_with(b"; )\n");
+        if may_wait { 0 } else { bytes.len() }
     }
 
     fn clear(&self, line: &mut Line) {
@@ -78,15 +99,15 @@ impl OpenCsdLines {
                     count.unwrap_or(0)
                 )
             }
-            Element::Context(context, isa) => self::context(line, context, *isa),
+            Element::Context(context, isa) => self::context(line, context, *isa, at),
             Element::TraceOn(TraceOn::Normal) => line.write_str("TRACE_ON( [begin or filter])"),
             Element::TraceOn(TraceOn::Overflow) => line.write_str("TRACE_ON( [overflow])"),
-            Element::TraceOn(TraceOn::Debug) => line.write_str("TRACE_ON( [debug halt exit])"),
+            Element::TraceOn(TraceOn::Debug) => line.write_str("TRACE_ON( [debug restart])"),
             Element::Exception(exception) => self::exception(line, exception),
             Element::ExceptionReturn => line.write_str("EXCEPTION_RET()"),
             Element::Timestamp { value, cycles } => {
                 write!(line, "TIMESTAMP( [ TS={value:#014x}]; ")?;
-                if at.source.etm().is_some_and(Params::cycle_counting) {
+                if at.source.etm().map_or(cycles.is_some(), Params::cycle_counting) {
                     write!(line, " [CC={}]; ", cycles.unwrap_or(0))?;
                 }
                 line.write_str(")")
@@ -177,7 +198,7 @@ fn unknown_condition(block: &Block, at: &At<'_>) -> bool {
     }
 }
 
-fn context(line: &mut Line, context: &Context, isa: Isa) -> std::fmt::Result {
+fn context(line: &mut Line, context: &Context, isa: Isa, at: &At<'_>) -> std::fmt::Result {
     let security = match context.security {
         Security::Secure => "S",
         Security::NonSecure => "N",
@@ -185,7 +206,12 @@ fn context(line: &mut Line, context: &Context, isa: Isa) -> std::fmt::Result {
         Security::Realm => "Realm",
     };
     let bits = if context.is_64bit { 64 } else { 32 };
-    write!(line, "PE_CONTEXT((ISA={isa}) EL{}{security}; {bits}-bit; ", context.level)?;
+    write!(line, "PE_CONTEXT((ISA={isa}) ")?;
+    // The older protocols tell no level but that of Hyp mode.
+    if at.source.etm().is_some() || context.level == 2 {
+        write!(line, "EL{}", context.level)?;
+    }
+    write!(line, "{security}; {bits}-bit; ")?;
     if let Some(vmid) = context.vmid {
         write!(line, "VMID={vmid:#x}; ")?;
     }

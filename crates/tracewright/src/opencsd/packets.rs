@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use tracewright_core::text::Printable;
-use tracewright_engine::{AnyPacket, Found, Line, Lost, Place, Role, Source};
+use tracewright_engine::{AnyPacket, Found, Line, Lost, Place, Role, Skips, Source};
 use tracewright_etm::packet::{Packet, opencsd};
 use tracewright_input::{Buffer, Capture};
 
@@ -12,6 +12,10 @@ use crate::print::PacketPrinter;
 
 /// Skipped bytes OpenCSD shows in a line.
 const SKIPPED: usize = 8;
+/// Skipped bytes of a run that OpenCSD shows in a line.
+const RUN: usize = 16;
+/// Zeros in a run after which OpenCSD shows eight of them: the others may belong to an A-Sync.
+const MOST_ZEROS: usize = 13;
 
 /// Printer of the packet lines of OpenCSD 1.8.0's `trc_pkt_lister`, byte for byte, without its banner. Read packets with
 /// [`Options::like_opencsd`](crate::Options).
@@ -37,6 +41,12 @@ struct Skipped {
     /// The index that follows the last full line: OpenCSD takes it for the next line's, though that may start in another
     /// frame.
     after_full: Option<u64>,
+    /// The index of the next byte, if it is in the same run.
+    next: u64,
+    /// Whether the last byte is one of the zeros that begin the line.
+    in_zeros: bool,
+    /// Whether the last byte was the first after such zeros.
+    ended_zeros: bool,
 }
 
 impl OpenCsdPackets {
@@ -73,10 +83,78 @@ impl OpenCsdPackets {
                 let _ = self.printers[source.index].write(line, packet, params);
             }
             (None, Some(packet)) => packet.opencsd(line),
-            (None, None) => {}
+            (None, None) => {
+                line.text(source.opencsd_skipped());
+            }
         }
         line.text("\n");
         out.write_all(line.bytes())
+    }
+
+    /// A run of bytes in a frame is a line.
+    fn skipped_runs(
+        &mut self,
+        out: &mut impl Write,
+        source: &Source<'_>,
+        index: u64,
+        bytes: &[u8],
+    ) -> io::Result<()> {
+        for (index, &byte) in (index..).zip(bytes) {
+            let line = &self.skipped[source.index];
+            let len = line.bytes.len();
+            if line.index + len as u64 != index || len >= RUN {
+                self.flush_skipped(out, source)?;
+            }
+            let line = &mut self.skipped[source.index];
+            if line.bytes.is_empty() {
+                line.index = index;
+            }
+            line.bytes.push(byte);
+        }
+        Ok(())
+    }
+
+    /// A run of bytes in a frame is a line, which also ends before a zero. Zeros go on in the next frame.
+    fn skipped_zeros(
+        &mut self,
+        out: &mut impl Write,
+        source: &Source<'_>,
+        index: u64,
+        bytes: &[u8],
+    ) -> io::Result<()> {
+        for (index, &byte) in (index..).zip(bytes) {
+            let line = &self.skipped[source.index];
+            if line.next != index && !line.in_zeros {
+                // OpenCSD forgets to end a line at the byte that ends zeros, and takes the index of the next run for the line's.
+                if !line.ended_zeros {
+                    self.flush_skipped(out, source)?;
+                }
+                self.skipped[source.index].index = index;
+            }
+            if byte == 0 && !self.skipped[source.index].in_zeros {
+                self.flush_skipped(out, source)?;
+            }
+            let line = &mut self.skipped[source.index];
+            line.next = index + 1;
+            if line.bytes.is_empty() {
+                line.index = index;
+                line.in_zeros = byte == 0;
+            }
+            let in_zeros = line.in_zeros;
+            line.bytes.push(byte);
+            line.in_zeros = in_zeros && byte == 0;
+            line.ended_zeros = in_zeros && byte != 0;
+            if line.in_zeros && line.bytes.len() == MOST_ZEROS {
+                let bytes: Vec<u8> = line.bytes.drain(..SKIPPED).collect();
+                let start = line.index;
+                line.index += SKIPPED as u64;
+                self.line(out, source, start, &bytes, None)?;
+            } else if !in_zeros && line.bytes.len() == RUN {
+                self.flush_skipped(out, source)?;
+                self.skipped[source.index].next = index + 1;
+            }
+        }
+        Ok(())
     }
 
     fn flush_skipped(&mut self, out: &mut impl Write, source: &Source<'_>) -> io::Result<()> {
@@ -125,6 +203,11 @@ impl PacketPrinter for OpenCsdPackets {
         place: Place,
         bytes: &[u8],
     ) -> io::Result<()> {
+        match source.opencsd_skips() {
+            Skips::Eights => {}
+            Skips::Runs => return self.skipped_runs(out, source, place.opencsd_index, bytes),
+            Skips::RunsAndZeros => return self.skipped_zeros(out, source, place.opencsd_index, bytes),
+        }
         for (i, &byte) in bytes.iter().enumerate() {
             let index = place.opencsd_index + i as u64;
             let after_zero = self.skipped[source.index].bytes.last() == Some(&0);
