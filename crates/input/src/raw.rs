@@ -86,7 +86,7 @@ impl RawSource {
             }
             other => {
                 let kind = registry::named(other)
-                    .ok_or_else(|| format!("protocol {other:?}: expected etm4, ete or etrace"))?;
+                    .ok_or_else(|| format!("protocol {other:?}: expected etm4, ete, etm3 or etrace"))?;
                 let owned = |(name, value): (&str, &str)| (name.to_ascii_lowercase(), value.to_owned());
                 let given = parts.map(|part| pair(part).map(owned)).collect::<Result<Vec<_>, _>>()?;
                 return kind.params(&given).map(Self::Registered).map_err(|error| error.to_string());
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn errors_say_what_was_expected() {
         let error = |text: &str| text.parse::<RawSource>().unwrap_err().to_string();
-        assert_eq!(error("etm5"), "protocol \"etm5\": expected etm4, ete or etrace");
+        assert_eq!(error("etm5"), "protocol \"etm5\": expected etm4, ete, etm3 or etrace");
         assert_eq!(error("etm4,id"), "\"id\": expected NAME=VALUE");
         assert_eq!(error("etm4,id=zz"), "id=zz: expected 0x01 to 0x6f");
         assert_eq!(error("etm4,id=0x80"), "id=0x80: expected 0x01 to 0x6f");
