@@ -115,7 +115,8 @@ fn opencsd_reads_what_was_encoded() {
         let folder = Scratch::new("etm3-lister");
         let write = |name: &str, bytes: &[u8]| fs::write(folder.join(name), bytes).unwrap();
         write("trace.bin", &frames(0x10, bytes));
-        write("code.bin", &code);
+        // OpenCSD reads four bytes for each instruction.
+        write("code.bin", &[&code[..], &[0; 4]].concat());
         write("snapshot.ini", b"[snapshot]\nversion=1.0\n[device_list]\ndevice0=core.ini\ndevice1=etm.ini\n[trace]\nmetadata=trace.ini\n");
         write(
             "core.ini",
@@ -143,7 +144,10 @@ fn opencsd_reads_what_was_encoded() {
         let (ours, theirs) = (executed(&elements, isa, &params), listed(&text));
         let differs =
             ours.instructions.iter().zip(&theirs.instructions).position(|(ours, theirs)| ours != theirs);
-        assert_eq!(differs, None, "seed {seed}: {registers:x?}");
+        if let Some(at) = differs {
+            let (ours, theirs) = (&ours.instructions[at..], &theirs.instructions[at..]);
+            panic!("seed {seed}, instruction {at}: {:x?}, {:x?}; {registers:x?}", ours[0], theirs[0]);
+        }
         assert_eq!(ours, theirs, "seed {seed}: {registers:x?}");
     }
 }

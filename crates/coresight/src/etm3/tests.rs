@@ -235,6 +235,38 @@ fn the_other_packets() {
     );
 }
 
+/// ldr r0, [r1]; strb r0, [r1]: what they access comes with the newest instruction.
+#[test]
+fn data_belongs_to_the_newest_instruction() {
+    use tracewright_core::{DataAccess, DataKind};
+    let params = params(DATA, ORIGINAL);
+    let code = [0xe591_0000_u32, 0xe5c1_0000, 0xe12f_ff1e].map(u32::to_le_bytes).concat();
+    let trace = [
+        &SYNC[..],
+        &[0x08, 0x21, 0x00, 0x80, 0, 0, 0x84],
+        &[0x2e, 0xf8, 0xac, 0xd1, 0x91, 0x01, 0x0d, 0xf0, 0xfe, 0xca],
+        // The store's value comes out of order, after the next instruction.
+        &[0x84, 0x74, 0x05, 0x84, 0x24, 0x2a],
+    ]
+    .concat();
+    let elements = decode(&params, &program_of(code), &trace);
+    let data: Vec<_> =
+        elements.iter().copied().filter(|element| matches!(element, Element::Data { .. })).collect();
+    let access = |kind, size, address, value, by| {
+        let (address, value) = (Some(address), Some(value));
+        let access = DataAccess { kind, size, address, value, operand: None, after: false };
+        Element::Data { access, by: Some(by) }
+    };
+    let load = access(DataKind::Load, 4, 0x1234_5678, 0xcafe_f00d, 0x8000);
+    let store = access(DataKind::Store, 1, 0x1234_5605, 0x2a, 0x8004);
+    assert_eq!(data, [load, store]);
+    let block = elements.iter().find_map(|element| match element {
+        Element::Block(block) => Some((block.start, block.count)),
+        _ => None,
+    });
+    assert_eq!(block, Some((0x8000, 3)));
+}
+
 fn registers(rng: &mut Rng) -> Registers {
     let etmcr = rng.next_u64() as u32 & (DATA | CYCLES | IDS | 1 << 8 | 1 << 28 | 1 << 30);
     let etmidr = *rng.pick(&[ORIGINAL, ALTERNATIVE]);

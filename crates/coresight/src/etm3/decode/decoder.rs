@@ -2,6 +2,7 @@ use tracewright_core::{Context, Element, Exception, GapReason, MemorySpace, Mism
 use tracewright_flow::{ElementSink, Graph};
 use tracewright_image::{Image, Moment};
 
+use super::data::Access;
 use super::follow::{Place, Whereabouts};
 use crate::etm3::Params;
 use crate::etm3::packet::{Atoms, Branch, ExceptionBytes, ISync, Packet, Reason};
@@ -52,6 +53,8 @@ pub(super) struct Stream {
     timestamp: Option<u64>,
     data: Option<u32>,
     overflowed: bool,
+    /// Accesses whose values come later, by tag.
+    pub(super) placeholders: [Option<Access>; 4],
     /// Like OpenCSD: the return from an exception that is held back with the instruction.
     pub(super) held_return: Option<u64>,
 }
@@ -315,17 +318,17 @@ impl<'i> Decoder<'i> {
             }
             Packet::ExceptionReturn if like_opencsd => self.stream.held_return = Some(offset),
             Packet::ExceptionReturn => sink.element(offset, &Element::ExceptionReturn),
+            // OpenCSD has no elements for data.
+            Packet::DataSuppressed if like_opencsd => {}
             Packet::DataSuppressed => sink.element(offset, &Element::DataLost),
             Packet::Data { address, .. }
             | Packet::Placeholder { address, .. }
             | Packet::ValueNotTraced { address, .. } => {
                 self.stream.data = address.map(|address| address.value).or(self.stream.data);
+                self.data(offset, packet, sink);
             }
-            Packet::OutOfOrder { .. }
-            | Packet::StoreFailed
-            | Packet::ExceptionEntry
-            | Packet::Ignore
-            | Packet::Async => {}
+            Packet::OutOfOrder { .. } | Packet::StoreFailed => self.data(offset, packet, sink),
+            Packet::ExceptionEntry | Packet::Ignore | Packet::Async => {}
             Packet::NotSync { .. }
             | Packet::Reserved { .. }
             | Packet::ReservedForMode { .. }
@@ -523,6 +526,7 @@ impl Stream {
             timestamp: None,
             data: None,
             overflowed: false,
+            placeholders: [None; 4],
             held_return: None,
         }
     }
