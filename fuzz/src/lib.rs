@@ -6,6 +6,8 @@
 
 #[path = "../../crates/core/tests/fuzz_bodies.rs"]
 mod core;
+#[path = "../../crates/coresight/tests/fuzz_etm3.rs"]
+mod coresight_etm3;
 #[path = "../../crates/coresight/tests/fuzz_ptm.rs"]
 mod coresight_ptm;
 #[path = "../../crates/profile/tests/fuzz_coverage.rs"]
@@ -104,6 +106,7 @@ pub const BODIES: &[Body] = &[
     body("packets", etm::packets, "etm", 4096),
     body("decode", etm::decode, "etm", 4096),
     body("encode", etm::encode, "", 512),
+    body("etm3", coresight_etm3::etm3, "", 4096),
     body("etrace_payloads", etrace_packets::payloads, "", 64),
     body("etrace_streams", etrace_packets::streams, "", 4096),
     body("etrace_decode", etrace_decode::decode, "", 2048),

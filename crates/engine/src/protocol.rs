@@ -8,7 +8,7 @@ use tracewright_flow::{ElementSink, Graph};
 use tracewright_image::{Image, Moment};
 use tracewright_input as input;
 
-use crate::coresight::ptm::Ptm;
+use crate::coresight::{Etm3, Ptm};
 use crate::etm::Etm;
 use crate::etrace::Etrace;
 use crate::problem::CannotDecode;
@@ -168,7 +168,7 @@ pub fn register<T: Protocol + input::SourceKind>(protocol: &'static T) {
 
 /// Returns the protocol of a source, if it is registered.
 pub(crate) fn of(source: &input::Source) -> Option<&'static dyn Plug> {
-    let built_in: [&'static dyn Plug; 3] = [&Etm, &Etrace, &Ptm];
+    let built_in: [&'static dyn Plug; 4] = [&Etm, &Etrace, &Etm3, &Ptm];
     let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
     built_in.into_iter().chain(registered.iter().copied()).find(|protocol| protocol.reads(source))
 }

@@ -45,7 +45,7 @@ impl<'a> Source<'a> {
 
     /// Returns how OpenCSD's packet lister cuts its skipped bytes into lines.
     pub fn opencsd_skips(&self) -> Skips {
-        self.plug().map_or(Skips::Eights, |plug| plug.opencsd_skips())
+        self.plug().map_or(Skips::Eights, Plug::opencsd_skips)
     }
 
     /// Returns what OpenCSD's packet lister writes after skipped bytes.

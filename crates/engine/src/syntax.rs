@@ -99,6 +99,8 @@ pub enum Skips {
     Eights,
     /// After each run of bytes between two others in frames, and after 16 bytes.
     Runs,
+    /// Like [`Runs`](Self::Runs), but also before a zero, with which an A-Sync might start, and not within zeros.
+    RunsAndZeros,
 }
 
 /// Most kinds of packets that a protocol can have.

@@ -429,9 +429,12 @@ fn source(device: &Device, core: Option<&Device>) -> Result<Source, Problem> {
         _ => match registry::of_device(&device.kind) {
             Some(kind) => {
                 let registers = device.registers.iter();
-                let given: Vec<_> = registers
+                let mut given: Vec<_> = registers
                     .map(|register| (register.name.to_ascii_lowercase(), register.text.clone()))
                     .collect();
+                given.extend(
+                    core.filter(|_| kind.wants_core()).map(|core| ("core".into(), core.kind.clone())),
+                );
                 let params = kind.params(&given).map_err(|error| {
                     let message = format!("{}: {error}: the source cannot be read", device.name);
                     Problem::file_error(&device.file, message)

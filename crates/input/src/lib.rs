@@ -49,7 +49,7 @@
 
 mod capture;
 pub mod compressed;
-pub mod coresight;
+mod coresight;
 mod debug_file;
 pub mod debuginfod;
 pub mod etrace;

@@ -15,6 +15,10 @@ pub trait SourceKind: Debug + Sync {
     fn device(&self) -> Option<&'static str> {
         None
     }
+    /// Returns whether its parameters depend on the traced core. If so, the core's type is given as `core`, where it is known.
+    fn wants_core(&self) -> bool {
+        false
+    }
     /// Returns the parameters of a source from names and values: parts of `--source`, keys in `capture.toml`, registers in a
     /// snapshot. Names are in lower case.
     ///
@@ -62,9 +66,6 @@ impl fmt::Display for WrongParam {
 
 impl error::Error for WrongParam {}
 
-/// Kinds that need not be registered.
-const BUILT_IN: &[&dyn SourceKind] = &[&coresight::ptm::Ptm];
-
 static REGISTERED: RwLock<Vec<&'static dyn SourceKind>> = RwLock::new(Vec::new());
 
 /// Adds a kind of sources to those that captures can have.
@@ -74,12 +75,12 @@ pub fn register(kind: &'static dyn SourceKind) {
 
 fn find(is_it: impl Fn(&dyn SourceKind) -> bool) -> Option<&'static dyn SourceKind> {
     let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
-    BUILT_IN.iter().chain(&*registered).copied().find(|kind| is_it(*kind))
+    coresight::KINDS.iter().chain(&*registered).copied().find(|kind| is_it(*kind))
 }
 
 /// Returns the names of the kinds that need not be registered.
 pub(crate) fn built_in() -> Vec<&'static str> {
-    BUILT_IN.iter().map(|kind| kind.name()).collect()
+    coresight::KINDS.iter().map(|kind| kind.name()).collect()
 }
 
 pub(crate) fn named(name: &str) -> Option<&'static dyn SourceKind> {

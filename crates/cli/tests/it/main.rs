@@ -24,6 +24,7 @@ mod delta;
 mod elements;
 mod encode;
 mod ete_as_etm4;
+mod etm3;
 mod etrace;
 mod events;
 mod filters;

@@ -1,3 +1,7 @@
-//! The older CoreSight protocols as protocols of the engine.
+//! The protocols of `tracewright-coresight`.
 
-pub mod ptm;
+mod etm3;
+mod ptm;
+
+pub use etm3::Etm3;
+pub use ptm::Ptm;

@@ -1,10 +1,14 @@
 //! Sources of the older CoreSight protocols: how captures describe them.
 
-pub mod ptm;
+mod etm3;
+mod ptm;
 
 use std::collections::BTreeMap;
 
-use crate::registry::WrongParam;
+use crate::registry::{SourceKind, WrongParam};
+
+/// All kinds that are built in.
+pub(crate) const KINDS: &[&dyn SourceKind] = &[&etm3::Etm3, &ptm::Ptm];
 
 /// Names and values of a source's description: registers with numbers, and `id`.
 pub(crate) struct Given(BTreeMap<String, u32>);

@@ -9,7 +9,7 @@ use crate::registry::{SourceKind, SourceParams, WrongParam};
 
 /// PTM as a kind of sources.
 #[derive(Debug)]
-pub struct Ptm;
+pub(crate) struct Ptm;
 
 impl SourceKind for Ptm {
     fn name(&self) -> &'static str {

@@ -14,6 +14,8 @@ use crate::print::PacketPrinter;
 const SKIPPED: usize = 8;
 /// Skipped bytes of a run that OpenCSD shows in a line.
 const RUN: usize = 16;
+/// Zeros in a run after which OpenCSD shows eight of them: the others may belong to an A-Sync.
+const MOST_ZEROS: usize = 13;
 
 /// Printer of the packet lines of OpenCSD 1.8.0's `trc_pkt_lister`, byte for byte, without its banner. Read packets with
 /// [`Options::like_opencsd`](crate::Options).
@@ -39,6 +41,12 @@ struct Skipped {
     /// The index that follows the last full line: OpenCSD takes it for the next line's, though that may start in another
     /// frame.
     after_full: Option<u64>,
+    /// The index of the next byte, if it is in the same run.
+    next: u64,
+    /// Whether the last byte is one of the zeros that begin the line.
+    in_zeros: bool,
+    /// Whether the last byte was the first after such zeros.
+    ended_zeros: bool,
 }
 
 impl OpenCsdPackets {
@@ -106,6 +114,49 @@ impl OpenCsdPackets {
         Ok(())
     }
 
+    /// A run of bytes in a frame is a line, which also ends before a zero. Zeros go on in the next frame.
+    fn skipped_zeros(
+        &mut self,
+        out: &mut impl Write,
+        source: &Source<'_>,
+        index: u64,
+        bytes: &[u8],
+    ) -> io::Result<()> {
+        for (index, &byte) in (index..).zip(bytes) {
+            let line = &self.skipped[source.index];
+            if line.next != index && !line.in_zeros {
+                // OpenCSD forgets to end a line at the byte that ends zeros, and takes the index of the next run for the line's.
+                if !line.ended_zeros {
+                    self.flush_skipped(out, source)?;
+                }
+                self.skipped[source.index].index = index;
+            }
+            if byte == 0 && !self.skipped[source.index].in_zeros {
+                self.flush_skipped(out, source)?;
+            }
+            let line = &mut self.skipped[source.index];
+            line.next = index + 1;
+            if line.bytes.is_empty() {
+                line.index = index;
+                line.in_zeros = byte == 0;
+            }
+            let in_zeros = line.in_zeros;
+            line.bytes.push(byte);
+            line.in_zeros = in_zeros && byte == 0;
+            line.ended_zeros = in_zeros && byte != 0;
+            if line.in_zeros && line.bytes.len() == MOST_ZEROS {
+                let bytes: Vec<u8> = line.bytes.drain(..SKIPPED).collect();
+                let start = line.index;
+                line.index += SKIPPED as u64;
+                self.line(out, source, start, &bytes, None)?;
+            } else if !in_zeros && line.bytes.len() == RUN {
+                self.flush_skipped(out, source)?;
+                self.skipped[source.index].next = index + 1;
+            }
+        }
+        Ok(())
+    }
+
     fn flush_skipped(&mut self, out: &mut impl Write, source: &Source<'_>) -> io::Result<()> {
         let Skipped { bytes, index, .. } = std::mem::take(&mut self.skipped[source.index]);
         if bytes.is_empty() {
@@ -152,8 +203,10 @@ impl PacketPrinter for OpenCsdPackets {
         place: Place,
         bytes: &[u8],
     ) -> io::Result<()> {
-        if source.opencsd_skips() == Skips::Runs {
-            return self.skipped_runs(out, source, place.opencsd_index, bytes);
+        match source.opencsd_skips() {
+            Skips::Eights => {}
+            Skips::Runs => return self.skipped_runs(out, source, place.opencsd_index, bytes),
+            Skips::RunsAndZeros => return self.skipped_zeros(out, source, place.opencsd_index, bytes),
         }
         for (i, &byte) in bytes.iter().enumerate() {
             let index = place.opencsd_index + i as u64;

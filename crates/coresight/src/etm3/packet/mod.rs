@@ -1,0 +1,24 @@
+//! Packets of ETMv3: their syntax, and the state that is needed to decompress them.
+
+mod emit;
+mod kind;
+mod opencsd;
+mod parser;
+mod read;
+mod state;
+mod text;
+mod types;
+
+pub use crate::shared::address::State as InstructionState;
+pub use crate::shared::exception::ExceptionBytes;
+pub use crate::shared::search::ASYNC;
+pub use emit::Emitter;
+pub use kind::Kind;
+pub use opencsd::write as write_opencsd;
+pub use parser::{Etm3Sink, Parser, Resync};
+pub use state::TraceState;
+pub use text::{Details, exception_name};
+pub use types::{Address, Atoms, Branch, DataAddress, Form, ISync, Packet, Reason, Timestamp};
+
+/// Maximum length of a packet. Only an A-Sync can have more bytes: those before the last are then bytes without synchronisation.
+pub const MAX_PACKET: usize = 32;
