@@ -371,7 +371,7 @@ fn signals_leave_the_call_stack() {
 #[test]
 fn signals_here_leave_the_call_stack() {
     let folder = Scratch::new("signals-here");
-    let source = folder.write("raise.c", "#include <signal.h>\n#define APART __attribute__((noinline, noipa))\n\
+    let source = folder.write("raise.c", b"#include <signal.h>\n#define APART __attribute__((noinline, noipa))\n\
         volatile int seen;\nAPART void handler(int s) { seen += s; }\nAPART void after(int n) { while (n--) seen++; }\n\
         APART void inner(void) { raise(SIGUSR1); after(1000); }\nAPART void outer(void) { inner(); after(500); }\n\
         int main() { signal(SIGUSR1, handler); for (int i = 0; i < 4; i++) outer(); return 0; }\n");
