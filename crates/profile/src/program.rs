@@ -234,10 +234,15 @@ impl Named {
     pub fn of(profile: &Profile, programs: &[&Program], places: Option<&PlaceFilter>) -> Self {
         let mut sums = Self::default();
         for (code, runs) in &profile.blocks {
-            if places.is_none_or(|places| places.has(code.start)) {
-                let has_symbol = programs.iter().any(|program| program.symbol(code.start).is_some());
-                sums.add(u64::from(code.count).saturating_mul(runs.all()), has_symbol);
-            }
+            let has_symbol = programs.iter().any(|program| program.symbol(code.start).is_some());
+            let program = programs.iter().find(|program| program.has(code.start.binary)).or(programs.first());
+            let count = match (places, program) {
+                (Some(places), Some(program)) => {
+                    places.parts_of(program, code).iter().map(|part| part.len() as u64).sum()
+                }
+                _ => u64::from(code.count),
+            };
+            sums.add(count.saturating_mul(runs.all()), has_symbol);
         }
         sums
     }

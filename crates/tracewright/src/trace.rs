@@ -245,8 +245,8 @@ impl Trace {
         check_window(window, self, clocks)
     }
 
-    /// Chooses blocks that begin in named places of the programs. An element without an address counts to the place of the block before
-    /// it.
+    /// Chooses the instructions in named places of the programs; blocks are cut. An element without an address counts to the place of the
+    /// block before it.
     ///
     /// # Errors
     /// Fails if no program has one of the names.

@@ -35,8 +35,9 @@ use crate::stalls::title;
 /// Without --format: functions, loops and branches, those that matter first. CAPTURE may also be a profile that was kept (--format
 /// tracewright), or a branch list of simpleperf: of them all formats can be made that do not need the order in which things ran, and the
 /// table without --calls. Their binaries are looked for where they were, among --image and in --symfs, by build ID where
-/// they have one. With --function, --range or --binary the table has the rows that lie there, as they are without; stacks (folded and the
-/// like) weigh what ran there, with all their callers.
+/// they have one. With --function, --range or --binary the table has the functions, loops and branches that lie there, and of functions the
+/// instructions there; their calls, and with --calls what they called, count wherever that is. Stacks (folded and the like) weigh what ran
+/// there, with all their callers.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -335,7 +336,14 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             let graph = Graph::new(&profile, |place| functions.at(&program, place));
             let done = match &decoded {
                 Some(decoded) if opts.wants_order() => {
-                    Some(in_order(opts, decoded, &program, &graph, None, &mut outcome)?)
+                    let mut done = in_order(opts, decoded, &program, &graph, None, &mut outcome)?;
+                    if places.is_some() && done.calls.has_cycles {
+                        let only = (&opts.part.filter, places.as_ref());
+                        let graph = Graph::default();
+                        let there = follow(decoded, (&program, &graph), only, None, true, &mut outcome)?;
+                        done.there = Some(there.calls);
+                    }
+                    Some(done)
                 }
                 None if opts.wants_order() => return Err(without_order(opts)),
                 _ => None,
@@ -399,19 +407,22 @@ fn in_order(
     places: Option<&PlaceFilter>,
     outcome: &mut Outcome,
 ) -> Result<Followed, Error> {
-    follow(decoded, (program, graph), (&opts.part.filter, places), opts.paths, outcome)
+    follow(decoded, (program, graph), (&opts.part.filter, places), opts.paths, false, outcome)
 }
 
-/// Reads all elements once more, in order: who called whom, how loops turned.
+/// Reads all elements once more, in order: who called whom, how loops turned. What is wrong with clocks is not said `again`.
 fn follow(
     decoded: &Decoded,
     (program, graph): (&Program, &Graph),
     (filter, places): (&FilterArgs, Option<&PlaceFilter>),
     paths: Option<u8>,
+    again: bool,
     outcome: &mut Outcome,
 ) -> Result<Followed, Error> {
     let clocks = decoded.clocks();
-    *outcome = outcome.and(clocks::outcome(clocks));
+    if !again {
+        *outcome = outcome.and(clocks::outcome(clocks));
+    }
     let window = filter.window()?;
     let only = Only { window: &window, places };
     let threads = ThreadNames::of(decoded.trace.capture());
@@ -421,7 +432,7 @@ fn follow(
     // With a time that is asked for, the clock was read before.
     let report = |followed: &Followed| {
         let ends = followed.ends.iter().copied();
-        if window.is_all() { report_ends(ends) } else { Outcome::Good }
+        if window.is_all() && !again { report_ends(ends) } else { Outcome::Good }
     };
     let (followed, _, decoding) = within.decode(&ordered, report)?;
     *outcome = outcome.and(decoding);
@@ -435,7 +446,7 @@ pub fn call_tree(
     (filter, places): (&FilterArgs, Option<&PlaceFilter>),
     outcome: &mut Outcome,
 ) -> Result<CallTree, Error> {
-    Ok(follow(decoded, (program, &Graph::default()), (filter, places), None, outcome)?.calls)
+    Ok(follow(decoded, (program, &Graph::default()), (filter, places), None, false, outcome)?.calls)
 }
 
 /// Stacks: all that are in them run in the places that are asked for, but who called them need not be there.

@@ -104,7 +104,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     };
     let (histogram, timeline) = (picture(&opts.histogram)?, picture(&opts.timeline)?);
     let (trace, mut outcome) = opts.program.open(&opts.capture)?;
-    let trace = opts.filter.of(opts.select.of(trace, false))?.jobs(1);
+    let trace = opts.filter.of(opts.select.of(trace, false), &opts.inline)?.jobs(1);
     let (capture, image) = (trace.capture(), trace.image());
     let clocks = clocks::find(capture)?;
     outcome = outcome.and(clocks::outcome(&clocks));
