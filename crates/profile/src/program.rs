@@ -111,6 +111,18 @@ impl Program {
         Some(format!("{}+{offset:#x}", Printable(path.rsplit('/').next().unwrap_or(path))))
     }
 
+    /// Returns the link-time address at an offset of a binary, as code without symbols is named: the address itself in an ELF file,
+    /// else the offset in a dump. `None` if the binary has no code there.
+    pub fn address_in(&self, binary: u32, offset: u64) -> Option<u64> {
+        let space = Image::space_of(self.file_number(binary)?);
+        let regions = self.image.regions().filter(|region| region.space() == space);
+        regions.into_iter().find_map(|region| {
+            let range = region.range();
+            let address = range.start.wrapping_add(offset.wrapping_sub(region.offset(range.start).1));
+            range.contains(&address).then_some(address)
+        })
+    }
+
     /// Returns the image that [`space`](Self::space) refers to.
     pub fn image(&self) -> &Image {
         &self.image

@@ -492,6 +492,19 @@ fn functions_without_symbols_are_those_with_symbols() {
             rows(profile, "functions").iter().map(|row| (address(row, "address"), row.clone())).collect()
         };
         let (with, ours) = (by_start(&with), by_start(&ours));
+        // Every verb takes the names that tables have.
+        let (start, hottest) = ours.iter().max_by_key(|(_, row)| number(row, "instructions")).unwrap();
+        let (named, count) = (string(hottest, "function"), number(hottest, "instructions"));
+        let listed = run!("decode {without} --instructions --json --function {named}").ends(0).out;
+        assert_eq!(
+            values(&listed).filter(|line| line["kind"] == "instruction").count() as u64,
+            count,
+            "{named}"
+        );
+        let covered = lacks(&format!("coverage {without} --function {named}"));
+        assert_eq!(covered.funnel("in the output"), count, "{named}");
+        let range = format!("--range stripped+{start:#x}..stripped+{:#x}", start + 2);
+        assert!(lacks(&format!("profile {without} {range}")).funnel("in the output") > 0, "{range}");
         assert_eq!(ours.keys().collect::<Vec<_>>(), with.keys().collect::<Vec<_>>(), "{program}");
         for (start, row) in &ours {
             assert_eq!(string(row, "function"), format!("stripped+{start:#x}"));

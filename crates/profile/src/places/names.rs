@@ -224,6 +224,17 @@ fn parse(text: &str, profile: &Profile, programs: &[&Program]) -> Result<Span, P
             _ => (text, 0),
         };
         let found = spans(name, profile, programs);
+        // As code without symbols is named: app+0x1a20.
+        let in_file = || {
+            let binary = |binary: &u32| profile.binaries[*binary as usize].file_name() == name;
+            let mut all = binaries(profile, programs).into_iter().filter(|(number, _)| binary(number));
+            all.find_map(|(number, program)| Some((Some(number), program.address_in(number, offset)?)))
+        };
+        if found.is_empty()
+            && let Some(found) = in_file()
+        {
+            return Ok(found);
+        }
         let span = found.first().ok_or_else(|| PlaceError::Symbol(name.into()))?;
         Ok((span.binary, span.addresses.start.wrapping_add(offset)))
     };

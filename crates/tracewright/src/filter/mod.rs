@@ -63,9 +63,13 @@ impl Filter {
         self.window.is_all() && self.places.is_none() && self.pids.is_empty() && self.tids.is_empty()
     }
 
-    /// Restricts the filter to places of the programs of `image`.
-    pub fn set_places(&mut self, names: &PlaceNames, image: &Image) -> Result<(), PlaceError> {
-        let mut profile = Profile::default();
+    /// Restricts the filter to places of the programs of `image`. Functions without symbols are those that are called in `profile`.
+    pub fn set_places(
+        &mut self,
+        names: &PlaceNames,
+        image: &Image,
+        mut profile: Profile,
+    ) -> Result<(), PlaceError> {
         for file in image.files() {
             profile.binary(Binary::of(&file));
         }
