@@ -320,9 +320,9 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         let counted = Counted::open(&opts.capture, &opts.part)?;
         if opts.has_stacks() || opts.wants_order() { counted.with_handlers()? } else { counted }
     };
+    let is_whole = counted.is_whole();
     let Counted { mut profile, program, mut outcome, decoded, outside } = counted;
     let program = opts.inline.of(program);
-    let is_whole = decoded.is_some() || profile.instructions() == profile.funnel.instructions;
     let places = opts.part.filter.places(&profile, &[&program])?;
     // The table shows rows that are there as they are without a filter: what they call, and what is around them, counts.
     if let Some(places) = places.as_ref().filter(|_| !opts.is_table()) {
