@@ -95,7 +95,7 @@ pub struct Opts {
     inline: InlineArgs,
 
     /// Leave out of the call tree what weighs less, with all that it calls: a percentage of the whole.
-    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percentage)]
+    #[arg(long, value_name = "PERCENT", default_value_t = LEAST_SHARE, value_parser = percentage)]
     min_share: f64,
 
     /// What stacks weigh in call trees, folded stacks and flame graphs.
@@ -109,6 +109,9 @@ pub struct Opts {
     #[command(flatten)]
     force: ForceArgs,
 }
+
+/// The percentage below which the call tree leaves something out, if nothing else is asked for.
+const LEAST_SHARE: f64 = 1.0;
 
 /// What is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -203,6 +206,25 @@ impl Opts {
     fn format(&self) -> Format {
         let named = || self.output.as_deref().filter(|_| !self.json).and_then(|path| format_of(path).ok()?);
         self.format.or_else(named).unwrap_or(Format::Table)
+    }
+
+    /// Refuses options that this format does not have.
+    fn refuse_unused(&self) -> Result<(), Error> {
+        let unused = [
+            (self.rows != Rows::Functions && self.format() != Format::Csv, "--rows is for --format csv"),
+            (
+                self.min_share != LEAST_SHARE && self.format() != Format::Tree,
+                "--min-share is for --format tree",
+            ),
+            (
+                self.weight != Weigh::Instructions && !self.has_stacks(),
+                "--weight is for stacks: --format tree, folded or flamegraph",
+            ),
+        ];
+        match unused.iter().find(|(is_unused, _)| *is_unused) {
+            Some((_, message)) => Err(Error::Message((*message).into())),
+            None => Ok(()),
+        }
     }
 
     /// Whether it is JSON.
@@ -309,6 +331,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     if opts.format.is_none() && !opts.json {
         format_of::<Format>(output)?;
     }
+    opts.refuse_unused()?;
     let form = opts.form();
     if form == Form::Binary && output.as_os_str() == "-" && std::io::stdout().is_terminal() {
         return Err(Error::Message("this is no text for a terminal: say where to with -o FILE".into()));
