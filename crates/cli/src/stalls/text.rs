@@ -130,7 +130,9 @@ fn table(
 fn more(text: &mut String, opts: &Opts, count: usize, what: &str) {
     let left = count.saturating_sub(opts.top);
     if left > 0 {
-        let _ = writeln!(text, "{:51}  {left} more {} (--top)", "", words::plural(left as u64, what));
+        let line = format!("{left} more {} (--top)", words::plural(left as u64, what));
+        let indent = NUMBERS.min(width().saturating_sub(line.len()));
+        let _ = writeln!(text, "{:indent$}{line}", "");
     }
 }
 
