@@ -115,8 +115,8 @@ impl Program {
     /// else the offset in a dump. `None` if the binary has no code there.
     pub fn address_in(&self, binary: u32, offset: u64) -> Option<u64> {
         let space = Image::space_of(self.file_number(binary)?);
-        let regions = self.image.regions().filter(|region| region.space() == space);
-        regions.into_iter().find_map(|region| {
+        let mut regions = self.image.regions().filter(|region| region.space() == space);
+        regions.find_map(|region| {
             let range = region.range();
             let address = range.start.wrapping_add(offset.wrapping_sub(region.offset(range.start).1));
             range.contains(&address).then_some(address)
