@@ -41,7 +41,7 @@ pub fn report_steps(profile: &Profile, program: &Program, left: &Left<'_>) {
         if let Some(path) = row.path.filter(|_| row.binary.is_elf && row.instructions > row.all / 2) {
             report(&format!(
                 "{path}: no symbols for {} of {} instructions that ran there: was it stripped? one with the same build ID and \
-                 symbols can be given with --symfs or --image",
+                 symbols can be given with --image, of recordings and kept profiles also with --symfs",
                 grouped(row.instructions),
                 grouped(row.all)
             ));
@@ -74,7 +74,7 @@ pub fn report_names(of: Named) -> Outcome {
     }
     let (unnamed, all) = (grouped(of.all - of.named), grouped(of.all));
     report(&format!(
-        "symbols are missing for {unnamed} of {all} instructions that ran: give programs with symbols (--image, --symfs)"
+        "symbols are missing for {unnamed} of {all} instructions that ran: give programs with symbols (--image; of recordings also --symfs)"
     ));
     Outcome::HadErrors
 }

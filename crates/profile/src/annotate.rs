@@ -85,10 +85,10 @@ impl Function {
         self.rows.iter().map(|row| row.count).sum()
     }
 
-    /// Removes the instructions outside the places.
-    pub fn keep(&mut self, places: &PlaceFilter) {
+    /// Removes the instructions outside the places of a program.
+    pub fn keep(&mut self, places: &PlaceFilter, program: &Program) {
         let binary = self.binary;
-        self.rows.retain(|row| places.has(Place { binary, address: row.at.address }));
+        self.rows.retain(|row| places.has_in(program, Place { binary, address: row.at.address }));
     }
 
     /// Returns its cycles, if any are known.

@@ -137,17 +137,6 @@ impl Functions {
         number.checked_sub(1).map_or(&[], |index| &self.chains.list[index as usize])
     }
 
-    /// Returns the numbers of the inlined functions found so far that have this name, mangled or not. The name of a C++
-    /// function may lack its parameters.
-    pub fn inlined_named(&self, name: &str) -> Vec<u32> {
-        let is_it = |((_, linkage, _), number): &(&(_, String, _), &u32)| {
-            let frame =
-                Frame { function: Some(self.name(**number)), linkage: Some(linkage), ..Frame::default() };
-            frame.is_called(name)
-        };
-        self.chains.functions.iter().filter(is_it).map(|(_, number)| *number).collect()
-    }
-
     /// Returns the innermost function that is inlined at a place, if any is.
     pub fn innermost(&mut self, program: &Program, place: Place) -> Option<u32> {
         if !program.shows_inlined() {

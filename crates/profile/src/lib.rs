@@ -86,7 +86,7 @@ pub use histogram::{Bucket, Histogram};
 pub use inlined::InlinedCopy;
 pub use loops::{Graph, Leader, Loop, TripCounts, Trips, counted, forest};
 pub use paths::{Conditioned, Correlated, HotPath, Paths, WIDEST};
-pub use places::{PlaceError, PlaceFilter, PlaceNames, Span, binaries, is_called};
+pub use places::{PlaceError, PlaceFilter, PlaceNames, PlaceParts, Span, binaries, is_called};
 pub use program::{Named, Program, Unnamed, inlined_at};
 pub use stalls::{Account, Longest, Meter, Stalls};
 pub use timeline::{Cell, Timeline};

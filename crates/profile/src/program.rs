@@ -112,6 +112,18 @@ impl Program {
         Some(format!("{}+{offset:#x}", Printable(path.rsplit('/').next().unwrap_or(path))))
     }
 
+    /// Returns the link-time address at an offset of a binary, as code without symbols is named: the address itself in an ELF file,
+    /// else the offset in a dump. `None` if the binary has no code there.
+    pub fn address_in(&self, binary: u32, offset: u64) -> Option<u64> {
+        let space = Image::space_of(self.file_number(binary)?);
+        let mut regions = self.image.regions().filter(|region| region.space() == space);
+        regions.find_map(|region| {
+            let range = region.range();
+            let address = range.start.wrapping_add(offset.wrapping_sub(region.offset(range.start).1));
+            range.contains(&address).then_some(address)
+        })
+    }
+
     /// Returns the image that [`space`](Self::space) refers to.
     pub fn image(&self) -> &Image {
         &self.image
@@ -235,10 +247,15 @@ impl Named {
     pub fn of(profile: &Profile, programs: &[&Program], places: Option<&PlaceFilter>) -> Self {
         let mut sums = Self::default();
         for (code, runs) in &profile.blocks {
-            if places.is_none_or(|places| places.has(code.start)) {
-                let has_symbol = programs.iter().any(|program| program.symbol(code.start).is_some());
-                sums.add(u64::from(code.count).saturating_mul(runs.all()), has_symbol);
-            }
+            let has_symbol = programs.iter().any(|program| program.symbol(code.start).is_some());
+            let program = programs.iter().find(|program| program.has(code.start.binary)).or(programs.first());
+            let count = match (places, program) {
+                (Some(places), Some(program)) => {
+                    places.parts_of(program, code).iter().map(|part| part.len() as u64).sum()
+                }
+                _ => u64::from(code.count),
+            };
+            sums.add(count.saturating_mul(runs.all()), has_symbol);
         }
         sums
     }

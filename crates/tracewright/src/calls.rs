@@ -206,7 +206,7 @@ impl<'f> Consumer for CallLister<'f> {
         element: &Element,
     ) {
         let of = &mut **state.0.get_or_insert_with(|| self.source(at.source.index));
-        let is_inside = !self.filter.take(&mut of.filter, at, element).is_empty();
+        let is_inside = self.filter.take(&mut of.filter, at, element);
         let address = match element {
             Element::Block(block) => block.start,
             Element::Exception(exception) => exception.return_address.unwrap_or(0),

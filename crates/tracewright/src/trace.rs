@@ -252,13 +252,22 @@ impl Trace {
         check_window(window, self, clocks)
     }
 
-    /// Chooses blocks that begin in named places of the programs. An element without an address counts to the place of the block before
-    /// it.
+    /// Chooses the instructions in named places of the programs; blocks are cut. An element without an address counts to the place of the
+    /// block before it.
     ///
     /// # Errors
     /// Fails if no program has one of the names.
     pub fn places(mut self, names: &PlaceNames) -> Result<Self, Error> {
-        self.selection.filter.set_places(names, &self.opened.image)?;
+        let image = &self.opened.image;
+        let has_offset = names.functions.iter().chain(&names.ranges).any(|name| name.contains("+0x"));
+        match self.selection.filter.set_places(names, image, Profile::default()) {
+            // Functions without symbols, app+0x1a20, are known by the calls to them: all is decoded once for them.
+            Err(error) if error.symbol().is_some() && has_offset => {
+                let Ok(counted) = self.split_filter().0.profile() else { return Err(error.into()) };
+                self.selection.filter.set_places(names, image, counted.value.profile)?;
+            }
+            found => found?,
+        }
         Ok(self)
     }
 

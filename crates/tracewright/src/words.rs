@@ -104,7 +104,21 @@ pub enum Wanted {
 pub fn how_to_get(wanted: Wanted, capture: &Capture) -> String {
     let is_perf = capture.buffers.iter().any(|buffer| buffer.pieces.is_some());
     let is_etrace = capture.sources.iter().any(|source| matches!(source.protocol, Protocol::Etrace(_)));
+    // What QEMU executes, which has no clock, has a source for each thread, named after it.
+    let is_thread = |name: &str| {
+        let number = name.strip_prefix("thread").unwrap_or_default();
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let is_qemu = !is_perf
+        && capture.sources.iter().any(|source| {
+            source.thread.is_some()
+                || is_thread(&source.name)
+                || source.core.as_ref().is_some_and(|(name, _)| is_thread(name))
+        });
     match (wanted, is_perf, is_etrace) {
+        (Wanted::Cycles, false, _) if is_qemu => {
+            "QEMU executes without a clock; RISC-V programs have cycles when recorded without --qemu, with --timing and --delta"
+        }
         (Wanted::Cycles, true, _) => "record them with perf record -e cs_etm/cycacc/",
         (Wanted::Cycles, _, true) => {
             "record with --timing and --delta, or with times in E-Trace (--option notime=0)"

@@ -93,7 +93,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         }
     }
     if let Some(places) = places {
-        functions.iter_mut().for_each(|function| function.keep(&places));
+        functions.iter_mut().for_each(|function| function.keep(&places, program));
         functions.retain(|function| !function.rows.is_empty());
     }
     if let Some(decoded) = decoded {

@@ -142,7 +142,7 @@ const TOO_LITTLE: u8 = 3;
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let chosen = Chosen::new(opts.format, opts.json, &opts.output)?;
     let output = Output::open_whole(&opts.output, chosen.form(), opts.force)?;
-    let (mut profile, programs, mut outcome, outside) = gather(opts)?;
+    let (mut profile, programs, mut outcome, outside, is_whole) = gather(opts)?;
     let places = opts.part.filter.places_of_any_function(&profile, &programs.iter().collect::<Vec<_>>())?;
     let wanted = Wanted { files: opts.files.clone(), places, functions: opts.part.filter.functions.clone() };
     let coverage = Coverage::new(&profile, &programs, &wanted);
@@ -167,6 +167,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     report_outside(opts, &coverage);
     let rest = match opts.is_part() {
         true => "not asked for (--file, --function, --range, --binary)",
+        false if !is_whole => funnel::FILTERED,
         false => "of no known function",
     };
     funnel::report_sums(&profile.funnel, &Left { known: &reasons(outside), rest });
@@ -180,7 +181,9 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
 }
 
 /// What ran in all captures, and the programs of each.
-fn gather(opts: &Opts) -> Result<(Profile, Vec<Program>, Outcome, Outside), Error> {
+/// The last says whether kept profiles have all that ran when they were made.
+fn gather(opts: &Opts) -> Result<(Profile, Vec<Program>, Outcome, Outside, bool), Error> {
+    let mut is_whole = true;
     let mut profile = Profile::default();
     let mut programs = Vec::new();
     let (mut outcome, mut outside) = (Outcome::Good, Outside::default());
@@ -189,12 +192,13 @@ fn gather(opts: &Opts) -> Result<(Profile, Vec<Program>, Outcome, Outside), Erro
         let counted = Counted::open(&capture, &opts.part)?;
         outcome = outcome.and(counted.outcome);
         outside += counted.outside;
+        is_whole &= counted.is_whole();
         let binaries = &counted.profile.binaries;
         let numbers: Vec<_> = binaries.iter().map(|binary| profile.binary(binary.clone())).collect();
         profile.merge(&counted.profile);
         programs.push(counted.program.renumbered(&numbers));
     }
-    Ok((profile, programs, outcome, outside))
+    Ok((profile, programs, outcome, outside, is_whole))
 }
 
 /// Says what is not in the output, and why.

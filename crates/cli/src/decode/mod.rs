@@ -264,7 +264,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             handlers: opts.program.handlers(),
         })
         .jobs(opts.jobs.into());
-    let trace = opts.filter.of(trace)?;
+    let trace = opts.filter.of(trace, &opts.inline)?;
     let clocks = (opts.instructions && !opencsd && !opts.by_time)
         .then(|| clocks::open(trace.capture()))
         .filter(Clocks::any);

@@ -7,6 +7,7 @@ use tracewright_image::Image;
 
 use crate::output::{is_quiet, remark, say};
 use crate::record::grouped;
+use crate::terminal;
 
 /// Ranges of missing code in the closing lines.
 const MOST_RANGES: usize = 3;
@@ -71,7 +72,8 @@ pub fn missing_text(sources: &[SourceTally], image: &Image) -> String {
     let ranges = words::count(places.len() as u64, "range");
     let mut text = format!("\nmissing code: {}, in {ranges}\n", self::times(times));
     for place in &places {
-        text += &format!("  {}\n", in_words(place));
+        let line = format!("  {}", in_words(place));
+        text += &(terminal::wrap(&line, terminal::width(), 4) + "\n");
     }
     if elsewhere > 0 {
         text += &format!("  and {} elsewhere\n", self::times(elsewhere));

@@ -9,7 +9,7 @@ use tracewright_input::Capture;
 use tracewright_profile::{PlaceError, PlaceFilter, PlaceNames, Profile, Program, Window};
 
 pub use self::time::reasons;
-use crate::args::{LimitArgs, OffsetArgs, ProgramArgs, SelectArgs, offset, task};
+use crate::args::{InlineArgs, LimitArgs, OffsetArgs, ProgramArgs, SelectArgs, offset, task};
 use crate::clocks;
 use crate::control::near;
 use crate::output::{Error, report};
@@ -43,11 +43,12 @@ impl PartArgs {
 /// Which part of what ran.
 #[derive(Args, Clone, Debug, Default)]
 pub struct FilterArgs {
-    /// Only this function, mangled or not; that of a C++ function may be without parameters (repeat for more).
+    /// Only the instructions of this function, with what is inlined into it, and where it is inlined itself. Its name may be mangled or
+    /// not; that of a C++ function may be without parameters (repeat for more).
     #[arg(long = "function", value_name = "NAME", help_heading = "Only a part")]
     pub functions: Vec<String>,
 
-    /// Only blocks that begin in these addresses of a binary: two numbers (with 0x) or symbols, as 0x1000..0x2000, main..exit or
+    /// Only instructions at these addresses of a binary: two numbers (with 0x) or symbols, as 0x1000..0x2000, main..exit or
     /// main+0x10..main+0x20; the second is not included (repeat for more).
     #[arg(long = "range", value_name = "A..B", help_heading = "Only a part")]
     pub ranges: Vec<String>,
@@ -91,7 +92,7 @@ pub struct FilterArgs {
 
 impl FilterArgs {
     /// Chooses all of the part of a trace: offsets, time, places, processes and threads. Says what is wrong with clocks.
-    pub fn of(&self, trace: Trace) -> Result<Trace, Error> {
+    pub fn of(&self, trace: Trace, inline: &InlineArgs) -> Result<Trace, Error> {
         let mut trace = self.offsets.of(self.threads(trace)?)?.limits(self.limits.limits());
         let window = self.window()?;
         if !window.is_all() {
@@ -99,7 +100,8 @@ impl FilterArgs {
             clocks::report_problems(trace.window_clocks());
         }
         let image = std::sync::Arc::clone(trace.image());
-        trace.places(&self.names()).map_err(|error| match error {
+        let names = PlaceNames { no_inline: !inline.shows(), ..self.names() };
+        trace.places(&names).map_err(|error| match error {
             tracewright::Error::Places(error) => hinted(&error, &[&image]),
             error => error.into(),
         })
@@ -128,7 +130,13 @@ impl FilterArgs {
 
     fn names(&self) -> PlaceNames {
         let Self { functions, ranges, binaries, .. } = self.clone();
-        PlaceNames { functions, ranges, binaries }
+        PlaceNames { functions, ranges, binaries, no_inline: false }
+    }
+
+    /// Whether not all instructions are asked for.
+    pub fn is_part(&self) -> bool {
+        let ends = [self.from_cycle, self.to_cycle, self.from_time, self.to_time];
+        self.any_places() || self.any_threads() || ends.iter().any(Option::is_some)
     }
 
     /// Whether places are asked for, and not only a part of the trace.

@@ -25,8 +25,10 @@ pub fn between(
     }
     let (first, last) = (from.unwrap_or(0), to.unwrap_or(u64::MAX));
     if last <= first {
-        let from = from.map_or(String::new(), |from| format!(" ({from})"));
-        return Err(Error::Message(format!("{to_name} ({last}) must be after {from_name}{from}")));
+        return Err(Error::Message(match from {
+            Some(first) => format!("{to_name} ({last}) must be after {from_name} ({first})"),
+            None => format!("{to_name} {last}: nothing is before that"),
+        }));
     }
     Ok(Some(first..last))
 }

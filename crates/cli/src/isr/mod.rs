@@ -13,7 +13,7 @@ use tracewright_engine::Source;
 use tracewright_profile::{Bucket, ExceptionKey, ExceptionStats, Kind, Spread};
 use tracewright_report::Histogram;
 
-use crate::args::{CaptureArgs, ProgramArgs, SelectArgs};
+use crate::args::{CaptureArgs, InlineArgs, ProgramArgs, SelectArgs};
 use crate::clocks;
 use crate::decode::Within;
 use crate::filter::FilterArgs;
@@ -49,6 +49,9 @@ pub struct Opts {
     #[command(flatten)]
     filter: FilterArgs,
 
+    #[command(flatten)]
+    inline: InlineArgs,
+
     /// Only exceptions with this number (repeat for more).
     #[arg(long, value_name = "N")]
     exception: Vec<u16>,
@@ -78,7 +81,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let picture =
         opts.histogram.as_ref().map(|path| Output::open_whole(path, Form::Xml, opts.force)).transpose()?;
     let (trace, mut outcome) = opts.program.open(&opts.capture)?;
-    let trace = opts.filter.of(opts.select.of(trace, false))?.jobs(1);
+    let trace = opts.filter.of(opts.select.of(trace, false), &opts.inline)?.jobs(1);
     let (capture, image) = (trace.capture(), trace.image());
     let clocks = clocks::find(capture)?;
     outcome = outcome.and(clocks::outcome(&clocks));

@@ -33,8 +33,9 @@ use crate::stalls::title;
 /// Without --format: functions, loops and branches, those that matter first. CAPTURE may also be a profile that was kept (--format
 /// tracewright), or a branch list of simpleperf: of them all formats can be made that do not need the order in which things ran, and the
 /// table without --calls. Their binaries are looked for where they were, among --image and in --symfs, by build ID where
-/// they have one. With --function, --range or --binary the table has the rows that lie there, as they are without; stacks (folded and the
-/// like) weigh what ran there, with all their callers.
+/// they have one. With --function, --range or --binary the table has the functions, loops and branches that lie there, and of functions the
+/// instructions there; their calls, and with --calls what they called, count wherever that is. Stacks (folded and the like) weigh what ran
+/// there, with all their callers.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -92,7 +93,7 @@ pub struct Opts {
     inline: InlineArgs,
 
     /// Leave out of the call tree what weighs less, with all that it calls: a percentage of the whole.
-    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percentage)]
+    #[arg(long, value_name = "PERCENT", default_value_t = LEAST_SHARE, value_parser = percentage)]
     min_share: f64,
 
     /// What stacks weigh in call trees, folded stacks and flame graphs.
@@ -106,6 +107,9 @@ pub struct Opts {
     #[command(flatten)]
     force: ForceArgs,
 }
+
+/// The percentage below which the call tree leaves something out, if nothing else is asked for.
+const LEAST_SHARE: f64 = 1.0;
 
 /// What is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -214,6 +218,22 @@ impl Weigh {
 }
 
 impl Opts {
+    /// Refuses options that this format does not have.
+    fn refuse_unused(&self, format: Format) -> Result<(), Error> {
+        let unused = [
+            (self.rows != Rows::Functions && format != Format::Csv, "--rows is for --format csv"),
+            (self.min_share != LEAST_SHARE && format != Format::Tree, "--min-share is for --format tree"),
+            (
+                self.weight != Weigh::Instructions && !self.has_stacks(format),
+                "--weight is for stacks: --format tree, folded or flamegraph",
+            ),
+        ];
+        match unused.iter().find(|(is_unused, _)| *is_unused) {
+            Some((_, message)) => Err(Error::Message((*message).into())),
+            None => Ok(()),
+        }
+    }
+
     /// Whether it is the table, or rows of it.
     fn is_table(&self, format: Format) -> bool {
         format == Format::Table || format == Format::Csv && self.rows.are_of_report()
@@ -289,6 +309,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             "--json is a form of the table and of the tree: leave out --format".into(),
         ));
     }
+    opts.refuse_unused(format)?;
     let form = chosen.form();
     refuse_terminal(output, form)?;
     let output = Output::open_whole(output, form, opts.force)?;
@@ -298,9 +319,9 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         let counted = Counted::open(&opts.capture, &opts.part)?;
         if opts.has_stacks(format) || opts.wants_order(format) { counted.with_handlers()? } else { counted }
     };
+    let is_whole = counted.is_whole();
     let Counted { mut profile, program, mut outcome, decoded, outside } = counted;
     let program = opts.inline.of(program);
-    let is_whole = decoded.is_some() || profile.instructions() == profile.funnel.instructions;
     let places = opts.part.filter.places(&profile, &[&program])?;
     // The table shows rows that are there as they are without a filter: what they call, and what is around them, counts.
     if let Some(places) = places.as_ref().filter(|_| !opts.is_table(format)) {
@@ -316,7 +337,14 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             let graph = Graph::new(&profile, |place| functions.at(&program, place));
             let done = match &decoded {
                 Some(decoded) if opts.wants_order(format) => {
-                    Some(in_order(opts, decoded, &program, &graph, None, &mut outcome)?)
+                    let mut done = in_order(opts, decoded, &program, &graph, None, &mut outcome)?;
+                    if places.is_some() && done.calls.has_cycles {
+                        let only = (&opts.part.filter, places.as_ref());
+                        let graph = Graph::default();
+                        let there = follow(decoded, (&program, &graph), only, None, true, &mut outcome)?;
+                        done.there = Some(there.calls);
+                    }
+                    Some(done)
                 }
                 None if opts.wants_order(format) => return Err(without_order(opts, format)),
                 _ => None,
@@ -389,19 +417,22 @@ fn in_order(
     places: Option<&PlaceFilter>,
     outcome: &mut Outcome,
 ) -> Result<Followed, Error> {
-    follow(decoded, (program, graph), (&opts.part.filter, places), opts.paths, outcome)
+    follow(decoded, (program, graph), (&opts.part.filter, places), opts.paths, false, outcome)
 }
 
-/// Reads all elements once more, in order: who called whom, how loops turned.
+/// Reads all elements once more, in order: who called whom, how loops turned. What is wrong with clocks is not said `again`.
 fn follow(
     decoded: &Decoded,
     (program, graph): (&Program, &Graph),
     (filter, places): (&FilterArgs, Option<&PlaceFilter>),
     paths: Option<u8>,
+    again: bool,
     outcome: &mut Outcome,
 ) -> Result<Followed, Error> {
     let clocks = decoded.clocks();
-    *outcome = outcome.and(clocks::outcome(clocks));
+    if !again {
+        *outcome = outcome.and(clocks::outcome(clocks));
+    }
     let window = filter.window()?;
     let only = Only { window: &window, places };
     let threads = ThreadNames::of(decoded.trace.capture());
@@ -411,7 +442,7 @@ fn follow(
     // With a time that is asked for, the clock was read before.
     let report = |followed: &Followed| {
         let ends = followed.ends.iter().copied();
-        if window.is_all() { report_ends(ends) } else { Outcome::Good }
+        if window.is_all() && !again { report_ends(ends) } else { Outcome::Good }
     };
     let (followed, _, decoding) = within.decode(&ordered, report)?;
     *outcome = outcome.and(decoding);
@@ -425,7 +456,7 @@ pub fn call_tree(
     (filter, places): (&FilterArgs, Option<&PlaceFilter>),
     outcome: &mut Outcome,
 ) -> Result<CallTree, Error> {
-    Ok(follow(decoded, (program, &Graph::default()), (filter, places), None, outcome)?.calls)
+    Ok(follow(decoded, (program, &Graph::default()), (filter, places), None, false, outcome)?.calls)
 }
 
 /// Stacks: all that are in them run in the places that are asked for, but who called them need not be there.

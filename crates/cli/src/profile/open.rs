@@ -98,6 +98,11 @@ impl Counted {
         Ok(Self { profile, program, outcome, decoded, outside })
     }
 
+    /// Whether nothing was left out when it was made, if it is a kept profile.
+    pub fn is_whole(&self) -> bool {
+        self.decoded.is_some() || self.profile.instructions() == self.profile.funnel.instructions
+    }
+
     /// Adds functions without symbols that only exceptions enter, for what needs the order in which things ran. All is read
     /// once more for it, if something has no symbols.
     pub fn with_handlers(mut self) -> Result<Self, Error> {

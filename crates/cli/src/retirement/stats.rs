@@ -11,7 +11,12 @@ use crate::json::line;
 use crate::output::{Error, Outcome, Output, printable_path, report};
 use crate::record::grouped;
 use crate::table::TableArgs;
+use crate::terminal::width;
 use tracewright::csv::Csv;
+use tracewright::names;
+
+/// Columns before the name of a mapping.
+const NUMBERS: usize = 36;
 
 /// Shows what a retirement log holds, by thread and by mapping.
 pub fn stats(path: &Path, thread: Option<u32>, table: TableArgs) -> Result<Outcome, Error> {
@@ -68,7 +73,8 @@ fn text(out: &mut impl Write, path: &Path, log: &Log, counts: &LogCounts) -> std
     writeln!(out, "  instructions by mapping")?;
     for (name, instructions) in &counts.files {
         let share = 100.0 * *instructions as f64 / all.totals.instructions.max(1) as f64;
-        writeln!(out, "  {:>24} {share:>6.2}%  {}", grouped(*instructions), Printable(name))?;
+        let name = names::cut(&Printable(name).to_string(), width() - NUMBERS);
+        writeln!(out, "  {:>24} {share:>6.2}%  {name}", grouped(*instructions))?;
     }
     Ok(())
 }

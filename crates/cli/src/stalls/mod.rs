@@ -100,11 +100,17 @@ fn order() -> impl TypedValueParser<Value = StallOrder> {
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let picture = |path: &Option<PathBuf>| {
+        let ending = path.as_ref().and_then(|path| path.extension()?.to_str());
+        if let Some(ending) = ending.filter(|ending| ["gif", "jpeg", "jpg", "pdf", "png"].contains(ending)) {
+            return Err(Error::Message(format!(
+                ".{ending}: pictures are SVG: name a file that ends with .svg"
+            )));
+        }
         path.as_ref().map(|path| Output::open_whole(path, Form::Xml, opts.force)).transpose()
     };
     let (histogram, timeline) = (picture(&opts.histogram)?, picture(&opts.timeline)?);
     let (trace, mut outcome) = opts.program.open(&opts.capture)?;
-    let trace = opts.filter.of(opts.select.of(trace, false))?.jobs(1);
+    let trace = opts.filter.of(opts.select.of(trace, false), &opts.inline)?.jobs(1);
     let (capture, image) = (trace.capture(), trace.image());
     let clocks = clocks::find(capture)?;
     outcome = outcome.and(clocks::outcome(&clocks));

@@ -17,6 +17,9 @@ use tracewright_engine::Line;
 /// Columns of the numbers before a name, with the blanks after them.
 const NUMBERS: usize = 53;
 
+/// Cycles that no instruction has.
+const BETWEEN: &str = "between instructions, and after the last";
+
 /// All that is asked for.
 pub fn all(
     opts: &Opts,
@@ -28,7 +31,7 @@ pub fn all(
     let mut text = String::new();
     for (name, source) in names.iter().zip(sources) {
         if let Some(stalls) = &source.stalls {
-            account(&mut text, name, stalls);
+            account(&mut text, name, stalls, opts.filter.is_part());
         }
     }
     let wants = |by: StallRows| opts.by.is_none_or(|asked| asked == by);
@@ -59,7 +62,7 @@ pub fn all(
     text
 }
 
-fn account(text: &mut String, name: &str, stalls: &Stalls) {
+fn account(text: &mut String, name: &str, stalls: &Stalls, is_part: bool) {
     let Account { retired, untimed, cycles, stalled, before, lost, between, losses, shares, shared } =
         *stalls.account();
     let mut line = |number: u64, what: &str| {
@@ -69,7 +72,7 @@ fn account(text: &mut String, name: &str, stalls: &Stalls) {
     let parts = [
         (before, "before the first instruction"),
         (lost, "while trace was lost or switched off"),
-        (between, "between instructions, and after the last"),
+        (between, if is_part { "between instructions, after the last, or not asked for" } else { BETWEEN }),
     ];
     if parts.iter().any(|(cycles, _)| *cycles > 0) {
         line(cycles, "of instructions");
@@ -127,7 +130,9 @@ fn table(
 fn more(text: &mut String, opts: &Opts, count: usize, what: &str) {
     let left = count.saturating_sub(opts.top);
     if left > 0 {
-        let _ = writeln!(text, "{:51}  {left} more {} (--top)", "", words::plural(left as u64, what));
+        let line = format!("{left} more {} (--top)", words::plural(left as u64, what));
+        let indent = NUMBERS.min(width().saturating_sub(line.len()));
+        let _ = writeln!(text, "{:indent$}{line}", "");
     }
 }
 

@@ -150,11 +150,18 @@ fn rows_there_are_as_they_are_without_a_filter() {
         let its = |table: &Value, name: &str| -> Vec<Value> {
             rows(table, name).iter().filter(|row| row["function"] == function).cloned().collect()
         };
-        for filter in [format!("--function {function}"), format!("--range {first}")] {
-            let part = json(&format!("profile {capture} --calls {filter}"));
-            assert_eq!(rows(&part, "functions"), its(&whole, "functions"), "{filter}");
-            assert_eq!(part["instructions"], whole["instructions"]);
+        let part = json(&format!("profile {capture} --calls --function {function}"));
+        assert_eq!(rows(&part, "functions"), its(&whole, "functions"), "{function}");
+        assert_eq!(part["instructions"], whole["instructions"]);
+        // Of its first instruction, how often that ran; its calls, and what it called, as without.
+        let first = json(&format!("profile {capture} --calls --range {first}"));
+        let ([first], [all]) = (rows(&first, "functions"), &its(&whole, "functions")[..]) else { panic!() };
+        assert!(number(first, "instructions") < number(all, "instructions"), "{first} {all}");
+        assert_eq!(first["instructions"], first["calls"], "{first}");
+        for name in ["calls", "inclusive_instructions"] {
+            assert_eq!(first[name], all[name], "{first} {all}");
         }
+        let first = format!("{function}+0..{function}+0x2");
         let part = json(&format!("profile {capture} --calls --function {function}"));
         for name in ["loops", "branches", "indirect_calls"] {
             assert_eq!(rows(&part, name), its(&whole, name), "{function} {name}");

@@ -156,8 +156,56 @@ fn inlined_functions_have_the_instructions_that_llvm_gives_them() {
     });
     assert_eq!(counts.sum::<u64>(), of_risky);
     let table = app.profile("--function risky --json").json();
-    assert_eq!(rows(&table, "functions").len(), 1);
     assert_eq!(instructions(&table)["risky(int)"], innermost["risky(int)"]);
+}
+
+/// `--range` and `--function` choose the same instructions in every verb: those at the addresses, and those of the function with what is
+/// inlined into it, also where it is inlined itself.
+#[test]
+fn filters_mean_one_thing_in_every_verb() {
+    let name = "filters_mean_one_thing_in_every_verb";
+    let Some(app) = App::new(name, &["llvm-symbolizer-19"]) else { return };
+    let (executed, capture) = (app.executed(), &app.capture);
+    let chains = symbolized(app.folder.path(), executed.keys().copied());
+    let of = |name: &str| -> u64 {
+        let all = chains.iter().zip(executed.values());
+        let of_it = all.filter(|(chain, _)| chain.iter().flatten().any(|of| of.starts_with(name)));
+        of_it.map(|(_, count)| count).sum()
+    };
+    let addresses: Vec<_> = executed.keys().copied().collect();
+    // From the middle of a block to the middle of another.
+    let (from, to) = (addresses[addresses.len() / 3], addresses[2 * addresses.len() / 3]);
+    let in_range = executed.range(from..to).map(|(_, count)| count).sum();
+    let cases = [
+        ("--function risky".to_owned(), of("risky(")),
+        ("--function main".to_owned(), of("main")),
+        (format!("--range {from:#x}..{to:#x}"), in_range),
+        (format!("--range {from:#x}..{:#x}", from + 2), executed[&from]),
+    ];
+    let kept = app.folder.path().join("part.prof");
+    for (part, expected) in cases {
+        let listed = run!("decode {capture} --instructions --json {part}").ends(0).out;
+        let listed = values(&listed).filter(|line| line["kind"] == "instruction").count() as u64;
+        assert_eq!(listed, expected, "decode {part}");
+        for options in ["", "--calls"] {
+            let table = app.profile(&format!("{options} --json {part}")).json();
+            assert_eq!(sum(rows(&table, "functions"), "instructions"), expected, "profile {options} {part}");
+        }
+        for format in ["folded", "csv --rows blocks", "callgrind", "tree"] {
+            let ran = app.profile(&format!("--format {format} {part}"));
+            assert_eq!(ran.funnel("in the output"), expected, "profile {format} {part}");
+        }
+        let merged = run!("merge --force -o {} {capture} {part}", kept.display()).ends(0);
+        assert_eq!(merged.funnel("in the output"), expected, "merge {part}");
+        if part.starts_with("--range") {
+            let coverage = run!("coverage {capture} {part}").ends(0);
+            assert_eq!(coverage.funnel("in the output"), expected, "coverage {part}");
+            // What was left out when it was kept is not of an unknown function.
+            run!("coverage {}", kept.display())
+                .ends(0)
+                .says("left out: not asked for when the profile was made");
+        }
+    }
 }
 
 /// `decode`, `stalls` and `diff` know the inlined functions that LLVM tells.
@@ -343,10 +391,13 @@ fn annotate_shows_where_a_function_is_inlined() {
         .says("has no code of its own: it ran inlined into main");
     run!("annotate {capture} main --no-inline --no-source").ends(0).prints(" instructions ran\n");
     run!("profile {capture} --function nothing").ends(2).says("no binary that is here has such a symbol");
-    for verb in ["profile --no-inline", "decode", "timeline -o -"] {
+    for verb in ["profile --no-inline", "decode --no-inline", "timeline -o -"] {
         let ran = run!("{verb} {capture} --function Sq::get").ends(2);
         ran.says("it has no code of its own: it is inlined into main, name that");
     }
+    let listed = run!("decode {capture} --instructions --json --function Sq::get").ends(0).out;
+    let listed = values(&listed).filter(|line| line["kind"] == "instruction").count() as u64;
+    assert_eq!(number(copy, "instructions"), listed);
 }
 
 /// The tree, its JSON and its CSV are one; it fits into a terminal, and adds up.
@@ -441,6 +492,19 @@ fn functions_without_symbols_are_those_with_symbols() {
             rows(profile, "functions").iter().map(|row| (address(row, "address"), row.clone())).collect()
         };
         let (with, ours) = (by_start(&with), by_start(&ours));
+        // Every verb takes the names that tables have.
+        let (start, hottest) = ours.iter().max_by_key(|(_, row)| number(row, "instructions")).unwrap();
+        let (named, count) = (string(hottest, "function"), number(hottest, "instructions"));
+        let listed = run!("decode {without} --instructions --json --function {named}").ends(0).out;
+        assert_eq!(
+            values(&listed).filter(|line| line["kind"] == "instruction").count() as u64,
+            count,
+            "{named}"
+        );
+        let covered = lacks(&format!("coverage {without} --function {named}"));
+        assert_eq!(covered.funnel("in the output"), count, "{named}");
+        let range = format!("--range stripped+{start:#x}..stripped+{:#x}", start + 2);
+        assert!(lacks(&format!("profile {without} {range}")).funnel("in the output") > 0, "{range}");
         assert_eq!(ours.keys().collect::<Vec<_>>(), with.keys().collect::<Vec<_>>(), "{program}");
         for (start, row) in &ours {
             assert_eq!(string(row, "function"), format!("stripped+{start:#x}"));

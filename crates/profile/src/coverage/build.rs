@@ -71,6 +71,8 @@ struct Walk<'a> {
     file: u32,
     /// Set if the function is wanted. Functions inlined into it may be wanted even if it is not.
     is_asked: bool,
+    /// Wanted functions without symbols.
+    called: &'a [Range<u64>],
     /// Last source line seen in the part.
     line: Line,
 }
@@ -106,6 +108,8 @@ impl<'w> Build<'w> {
         }
         let named: Vec<_> =
             self.wanted.functions.iter().filter_map(|name| program.resolve(number, name)).collect();
+        let called = program.all_called(number).filter(|(_, name)| self.wanted.functions.contains(name));
+        let called: Vec<_> = called.map(|(range, _)| range).collect();
         for part in &functions {
             let name_of = part.name.strip_suffix(APART).unwrap_or(part.name);
             if !self.wanted.meets(number, &part.range) {
@@ -139,7 +143,9 @@ impl<'w> Build<'w> {
                 of.start.get_or_insert(start);
             }
             let line = (file, line);
-            let walk = Walk { binary: number, program, ran, function, name: name_of, file, is_asked, line };
+            let called = &*called;
+            let walk =
+                Walk { binary: number, program, ran, function, name: name_of, file, is_asked, called, line };
             self.part(walk, &part.range, &code);
         }
         known
@@ -228,7 +234,7 @@ impl<'w> Build<'w> {
         let source = walk.program.source(place);
         let frames = source.map(|_| walk.program.frames(place)).unwrap_or_default();
         self.inlined(place, &frames, count);
-        if !self.is_asked(walk, &frames) {
+        if !self.is_asked(walk, &frames) && !walk.called.iter().any(|range| range.contains(&address)) {
             return;
         }
         let file = match source {

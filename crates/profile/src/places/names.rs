@@ -16,6 +16,8 @@ pub struct PlaceNames {
     pub ranges: Vec<String>,
     /// Binaries: paths, names of files, or starts of build IDs.
     pub binaries: Vec<String>,
+    /// Takes inlined functions for parts of the functions that they are inlined into. Otherwise they count as `functions`, too.
+    pub no_inline: bool,
 }
 
 /// A name that stands for no place.
@@ -143,7 +145,7 @@ impl PlaceNames {
         Ok(found)
     }
 
-    /// Finds functions, with the parts of them that compilers put elsewhere. Adds to `places` those that ran inlined.
+    /// Finds functions, with the parts of them that compilers put elsewhere. Adds to `places` those that may be inlined.
     fn find_functions(
         &self,
         profile: &Profile,
@@ -153,16 +155,16 @@ impl PlaceNames {
         let mut found = Vec::new();
         for name in &self.functions {
             let named = named(name, profile, programs);
-            let mut is_inlined = false;
-            for program in programs.iter().filter(|program| program.shows_inlined()) {
-                is_inlined |= places.add_inlined(profile, program, name);
-            }
-            if named.is_empty() && !is_inlined {
+            let shows_inlined = programs.iter().any(|program| program.shows_inlined());
+            if named.is_empty() {
                 match inlined_into(&binaries(profile, programs), &[], name).into_keys().next() {
                     None => return Err(PlaceError::Function(name.clone())),
-                    Some(_) if programs.iter().any(|program| program.shows_inlined()) => {}
+                    Some(_) if shows_inlined => {}
                     Some(into) => return Err(PlaceError::Inlined { name: name.clone(), into }),
                 }
+            }
+            if shows_inlined {
+                places.inlined.push(name.clone());
             }
             found.extend(named);
         }
@@ -222,6 +224,17 @@ fn parse(text: &str, profile: &Profile, programs: &[&Program]) -> Result<Span, P
             _ => (text, 0),
         };
         let found = spans(name, profile, programs);
+        // As code without symbols is named: app+0x1a20.
+        let in_file = || {
+            let binary = |binary: &u32| profile.binaries[*binary as usize].file_name() == name;
+            let mut all = binaries(profile, programs).into_iter().filter(|(number, _)| binary(number));
+            all.find_map(|(number, program)| Some((Some(number), program.address_in(number, offset)?)))
+        };
+        if found.is_empty()
+            && let Some(found) = in_file()
+        {
+            return Ok(found);
+        }
         let span = found.first().ok_or_else(|| PlaceError::Symbol(name.into()))?;
         Ok((span.binary, span.addresses.start.wrapping_add(offset)))
     };

@@ -1,5 +1,7 @@
 //! Any consumer, with only a part of what ran.
 
+use std::ops::Range;
+
 use tracewright_core::Element;
 use tracewright_engine::{At, Blocks, Consumer, Source};
 use tracewright_flow::cut;
@@ -77,34 +79,35 @@ impl<'f, C: Consumer> Consumer for Filtered<'f, C> {
     fn element(&self, state: &mut Self::State, output: &mut Self::Output, at: &At<'_>, element: &Element) {
         let State { inner, of } = state;
         let Of { filter, counts } = self.source(of, at.source.index);
-        let inside = self.filter.take(filter, at, element);
+        let is_wanted = self.filter.take(filter, at, element);
         let pass = |inner: &mut C::State, element: &Element| self.inner.passed(inner, at.source, element);
         let Element::Block(block) = element else {
             counts.other(element);
-            return match inside.is_empty() {
-                true => pass(inner, element),
-                false => self.inner.element(inner, &mut output.inner, at, element),
+            return match is_wanted {
+                false => pass(inner, element),
+                true => self.inner.element(inner, &mut output.inner, at, element),
             };
         };
-        let Some(part) = cut(at.image, at.space, block, &inside) else {
-            counts.lose();
-            return pass(inner, element);
+        let mut from = 0;
+        let skip = |inner: &mut C::State, counts: &mut OrderedCounts, range: Range<u32>| {
+            if let Some(part) = cut(at.image, at.space, block, &range) {
+                counts.lose();
+                pass(inner, &Element::Block(part));
+            }
         };
-        if let Some(before) = cut(at.image, at.space, block, &(0..inside.start)) {
-            pass(inner, &Element::Block(before));
-        }
         let source = (at.source.index, at.source.id);
-        output.count(&Count { source, instructions: part.count.into(), blocks: 1 });
-        if C::BLOCKS == Blocks::Counted {
-            counts.arrive(part.start, at.space);
-            counts.add(&part, at.space);
-        } else {
-            self.inner.element(inner, &mut output.inner, at, &Element::Block(part));
+        for inside in filter.inside() {
+            skip(inner, counts, std::mem::replace(&mut from, inside.end)..inside.start);
+            let Some(part) = cut(at.image, at.space, block, inside) else { continue };
+            output.count(&Count { source, instructions: part.count.into(), blocks: 1 });
+            if C::BLOCKS == Blocks::Counted {
+                counts.arrive(part.start, at.space);
+                counts.add(&part, at.space);
+            } else {
+                self.inner.element(inner, &mut output.inner, at, &Element::Block(part));
+            }
         }
-        if let Some(after) = cut(at.image, at.space, block, &(inside.end..block.count)) {
-            counts.lose();
-            pass(inner, &Element::Block(after));
-        }
+        skip(inner, counts, from..block.count);
     }
 
     fn passed(&self, state: &mut Self::State, source: &Source<'_>, element: &Element) {

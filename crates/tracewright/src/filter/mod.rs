@@ -11,7 +11,9 @@ use tracewright_core::{Context, Element};
 use tracewright_engine::At;
 use tracewright_image::{Image, Moment};
 use tracewright_input::Capture;
-use tracewright_profile::{Binary, PlaceError, PlaceFilter, PlaceNames, Profile, Program, TimedGate, Window};
+use tracewright_profile::{
+    Binary, PlaceError, PlaceFilter, PlaceNames, PlaceParts, Profile, Program, TimedGate, Window,
+};
 
 pub(crate) use self::check::{check_process, check_threads, check_window, listed};
 pub(crate) use self::filtered::Filtered;
@@ -48,8 +50,11 @@ pub(crate) struct FilterState<'f> {
     context: Option<Context>,
     /// Whether the current thread is wanted, if that is known, and the moment that it was decided for.
     is_wanted: Option<(Moment, bool)>,
-    /// Whether the last block is in the places.
+    /// Whether any of the last block is in the places.
     is_there: bool,
+    parts: PlaceParts,
+    /// Instructions of the last block that are wanted.
+    inside: Vec<Range<u32>>,
 }
 
 impl Filter {
@@ -58,13 +63,17 @@ impl Filter {
         self.window.is_all() && self.places.is_none() && self.pids.is_empty() && self.tids.is_empty()
     }
 
-    /// Restricts the filter to places of the programs of `image`.
-    pub fn set_places(&mut self, names: &PlaceNames, image: &Image) -> Result<(), PlaceError> {
-        let mut profile = Profile::default();
+    /// Restricts the filter to places of the programs of `image`. Functions without symbols are those that are called in `profile`.
+    pub fn set_places(
+        &mut self,
+        names: &PlaceNames,
+        image: &Image,
+        mut profile: Profile,
+    ) -> Result<(), PlaceError> {
         for file in image.files() {
             profile.binary(Binary::of(&file));
         }
-        let program = Program::new(&profile, image).show_inlined(false);
+        let program = Program::new(&profile, image).show_inlined(!names.no_inline);
         if let Some(filter) = names.find(&profile, &[&program])? {
             self.places = Some(Arc::new(Places { filter, program }));
         }
@@ -93,18 +102,37 @@ impl Filter {
             context: None,
             is_wanted: None,
             is_there: false,
+            parts: PlaceParts::default(),
+            inside: Vec::new(),
         }
     }
 
-    /// Takes an element. Returns which instructions of a block are wanted; for another element, an empty range if it is not wanted.
-    pub fn take(&self, state: &mut FilterState<'_>, at: &At<'_>, element: &Element) -> Range<u32> {
+    /// Takes an element. Returns whether it is wanted, a block also in part: see [`FilterState::inside`].
+    pub fn take(&self, state: &mut FilterState<'_>, at: &At<'_>, element: &Element) -> bool {
         state.note(element);
         let timed = state.gate.take(element);
-        let inside = match element {
-            Element::Block(_) => timed.inside,
-            _ => 0..timed.gate.is_open().into(),
+        let Element::Block(block) = element else {
+            let is_open = timed.gate.is_open();
+            return self.is_there(state, at, element) && self.is_wanted(state, at) && is_open;
         };
-        if self.is_there(state, at, element) && self.is_wanted(state, at) { inside } else { 0..0 }
+        let inside = timed.inside;
+        state.inside.clear();
+        match &self.places {
+            None => state.inside.push(inside),
+            Some(places) => {
+                let Places { filter, program } = &**places;
+                let parts = state.parts.of(filter, program, (at.image, at.space), block);
+                let mut is_there = false;
+                let parts = parts.inspect(|_| is_there = true);
+                state.inside.extend(parts.map(|part| overlap(&part, &inside)));
+                state.is_there = is_there;
+            }
+        }
+        state.inside.retain(|part| !part.is_empty());
+        if !state.inside.is_empty() && !self.is_wanted(state, at) {
+            state.inside.clear();
+        }
+        !state.inside.is_empty()
     }
 
     /// Takes an element outside the requested part of the file.
@@ -113,15 +141,13 @@ impl Filter {
         state.gate.pass(element);
     }
 
-    /// Returns whether an element is in the places. An element without an address is where the last block was.
-    fn is_there(&self, state: &mut FilterState<'_>, at: &At<'_>, element: &Element) -> bool {
+    /// Returns whether an element that is no block is in the places. One without an address is where the last block was.
+    fn is_there(&self, state: &FilterState<'_>, at: &At<'_>, element: &Element) -> bool {
         let Some(places) = &self.places else { return true };
-        let has = |address: u64| places.filter.has(places.program.place(at.image, address, at.space));
+        let has = |address: u64| {
+            places.filter.has_in(&places.program, places.program.place(at.image, address, at.space))
+        };
         let address = match *element {
-            Element::Block(ref block) => {
-                state.is_there = has(block.start);
-                None
-            }
             Element::Exception(ref exception) => exception.return_address,
             Element::UnknownPath { start, .. } => start,
             Element::NoCode { address, .. } | Element::Target { address, .. } => Some(address),
@@ -175,7 +201,18 @@ pub(crate) fn program_of(image: &Image) -> (Profile, Program) {
     (profile, program)
 }
 
+/// Returns the numbers that both ranges have; an empty range inside `other` if there are none.
+pub(crate) fn overlap(range: &Range<u32>, other: &Range<u32>) -> Range<u32> {
+    let start = range.start.clamp(other.start, other.end);
+    start..range.end.clamp(start, other.end)
+}
+
 impl FilterState<'_> {
+    /// Returns the numbers of the instructions of the last block that are wanted, in order.
+    pub fn inside(&self) -> &[Range<u32>] {
+        &self.inside
+    }
+
     fn note(&mut self, element: &Element) {
         if let Element::Context(context, _) = element {
             self.context = Some(*context);

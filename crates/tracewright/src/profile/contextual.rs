@@ -1,12 +1,15 @@
 //! Blocks of each source in order, counted by calling context.
 
+use std::ops::Range;
+
 use tracewright_core::Element;
 use tracewright_engine::{At, Consumer, Source};
 use tracewright_flow::cut;
-use tracewright_profile::{Code, Contexts, Functions, Place, Program, TimedGate, Tracker};
+use tracewright_profile::{Code, Contexts, Functions, PlaceParts, Program, TimedGate, Tracker};
 
 use super::Only;
 use crate::clocks::Clocks;
+use crate::filter::overlap;
 
 /// Counts blocks by calling context.
 #[derive(Debug)]
@@ -26,6 +29,7 @@ struct Counting<'a> {
     functions: Functions,
     gate: TimedGate<'a>,
     contexts: Contexts,
+    parts: PlaceParts,
 }
 
 impl<'a> ContextCounter<'a> {
@@ -40,6 +44,7 @@ impl<'a> ContextCounter<'a> {
             functions: Functions::default(),
             gate: TimedGate::new(self.only.window, self.clocks.clock(index)),
             contexts: Contexts::default(),
+            parts: PlaceParts::default(),
         })
     }
 }
@@ -49,7 +54,7 @@ impl<'a> Consumer for ContextCounter<'a> {
     type Output = Contexts;
 
     fn element(&self, state: &mut ContextState<'a>, _: &mut Contexts, at: &At<'_>, element: &Element) {
-        let Counting { tracker, functions, gate, contexts } =
+        let Counting { tracker, functions, gate, contexts, parts } =
             &mut **state.0.get_or_insert_with(|| self.source(at.source.index));
         let inside = gate.take(element).inside;
         let place = |address: u64| self.program.place(at.image, address, at.space);
@@ -60,9 +65,18 @@ impl<'a> Consumer for ContextCounter<'a> {
         tracker.take(element, at.space, find, contexts);
         if let Element::Block(block) = element {
             let start = place(block.start);
-            let is_there = |start: Place| self.only.places.is_none_or(|places| places.has(start));
-            let part = if is_there(start) { cut(at.image, at.space, block, &inside) } else { None };
-            contexts.ran(part.map(|part| Code::of(&part, place(part.start))), Code::of(block, start).last());
+            contexts.ran(None, Code::of(block, start).last());
+            let mut ran = |range: &Range<u32>| {
+                let part = cut(at.image, at.space, block, range);
+                contexts
+                    .ran(part.map(|part| Code::of(&part, place(part.start))), Code::of(block, start).last());
+            };
+            match self.only.places {
+                None => ran(&inside),
+                Some(places) => parts
+                    .of(places, self.program, (at.image, at.space), block)
+                    .for_each(|part| ran(&overlap(&part, &inside))),
+            }
         }
     }
 

@@ -8,10 +8,11 @@ use tracewright_flow::cut;
 use tracewright_flow::hash::HashMap;
 use tracewright_profile::{
     CallSums, CallTree, EventRow, Events, Functions, Graph, Losses, Meter, Paths, Place, PlaceFilter,
-    Program, Timed, TimedGate, Told, Tracker, Tree, TripCounts, Trips, Window,
+    PlaceParts, Program, Timed, TimedGate, Told, Tracker, Tree, TripCounts, Trips, Window,
 };
 
 use crate::clocks::{ClockEnd, Clocks};
+use crate::filter::overlap;
 use crate::thread_names::ThreadNames;
 
 /// Follows calls, loops and paths.
@@ -26,7 +27,7 @@ pub struct Follower<'a> {
     only: Only<'a>,
 }
 
-/// Restricts what counts: calls inside the window, and blocks that run inside it and are in these places.
+/// Restricts what counts: calls inside the window, and instructions that run inside it and are in these places.
 #[derive(Clone, Copy, Debug)]
 pub struct Only<'a> {
     /// The window of time.
@@ -53,6 +54,8 @@ pub struct Followed {
     pub events: HashMap<(u8, Option<Place>), EventRow>,
     /// How the sources' clocks ended.
     pub ends: Vec<ClockEnd>,
+    /// Tree of the calls in some places, if it was made, too: the cycles of those places.
+    pub there: Option<CallTree>,
 }
 
 /// A source that is being followed.
@@ -69,6 +72,9 @@ struct Following<'a> {
     meter: Option<Meter>,
     paths: Option<Paths>,
     events: Events,
+    parts: PlaceParts,
+    /// Instructions of the current block that are in the places.
+    there: Vec<Range<u32>>,
     /// Parts of the current block: the numbers of instructions, and the node that they count for.
     pieces: Vec<(Range<u32>, u32)>,
 }
@@ -85,60 +91,48 @@ impl<'a> Follower<'a> {
         Self { clocks, program, graph, threads, paths, only }
     }
 
-    /// Returns the part of a block that counts, if the whole block is in places that count.
-    #[inline]
-    fn part(&self, at: &At<'_>, block: &Block, inside: &Range<u32>) -> Option<Block> {
-        let place = || self.program.place(at.image, block.start, at.space);
-        let is_there = self.only.places.is_none_or(|places| places.has(place()));
-        if is_there { cut(at.image, at.space, block, inside) } else { None }
-    }
-
-    /// Divides a block among the function that runs now and those inlined there, and counts its instructions in `inside`.
-    /// `pieces` gets the parts, if somebody wants to know them.
+    /// Divides a block among the function that runs now and those inlined there, and counts its instructions in `inside` that are
+    /// in the places, too: those in `there`. `pieces` gets the parts, if somebody wants to know them.
     #[inline]
     fn divide(
         &self,
         at: &At<'_>,
         block: &Block,
-        (is_there, inside): (bool, &Range<u32>),
+        (there, inside): (&[Range<u32>], &Range<u32>),
         (functions, tree): (&mut Functions, &mut Tree),
         mut pieces: Option<&mut Vec<(Range<u32>, u32)>>,
     ) {
-        let mut count = |tree: &mut Tree, range: Range<u32>, node| {
+        let mut add = |tree: &mut Tree, range: Range<u32>, node| {
             let instructions = overlap(&range, inside).len() as u64;
             tree.add(node, CallSums { instructions, cycles: 0 });
             if let Some(pieces) = &mut pieces {
                 pieces.push((range, node));
             }
         };
+        let mut count = |tree: &mut Tree, range: Range<u32>, node| {
+            let mut from = range.start;
+            for there in there.iter().map(|there| overlap(there, &range)).filter(|there| !there.is_empty()) {
+                if from < there.start {
+                    add(tree, from..there.start, NOBODY);
+                }
+                from = there.end;
+                add(tree, there, node);
+            }
+            if from < range.end {
+                add(tree, from..range.end, NOBODY);
+            }
+        };
         let divided = functions.divide(self.program, at.image, at.space, block);
         let mut last = tree.current();
         if divided == 0 {
-            count(tree, 0..block.count, if is_there { last } else { NOBODY });
+            count(tree, 0..block.count, last);
             return tree.call_from(last);
         }
         for (range, chain) in functions.parts(divided, block.count) {
             last = tree.inlined(chain);
-            let counts =
-                is_there || !chain.is_empty() && self.has_inlined(at, block, &range, chain, functions);
-            count(tree, range, if counts { last } else { NOBODY });
+            count(tree, range, last);
         }
         tree.call_from(last);
-    }
-
-    /// Returns whether a part of a block is inlined code that counts.
-    fn has_inlined(
-        &self,
-        at: &At<'_>,
-        block: &Block,
-        range: &Range<u32>,
-        chain: &[u32],
-        functions: &Functions,
-    ) -> bool {
-        let Some(places) = self.only.places.filter(|places| !places.inlined.is_empty()) else { return false };
-        let first = cut(at.image, at.space, block, &(range.start..range.start + 1));
-        let start = first.map(|first| self.program.place(at.image, first.start, at.space));
-        start.is_some_and(|start| places.has_inlined(start, chain, functions))
     }
 
     fn source(&self, index: usize) -> Box<Following<'a>> {
@@ -151,6 +145,8 @@ impl<'a> Follower<'a> {
             gate,
             paths: self.paths.map(Paths::new),
             events: Events::default(),
+            parts: PlaceParts::default(),
+            there: Vec::new(),
             pieces: Vec::new(),
         })
     }
@@ -178,35 +174,43 @@ fn measure(
     of(NOBODY, told..stamps.len() as u32);
 }
 
-/// Returns the numbers that both ranges have; an empty range inside `other` if there are none.
-fn overlap(range: &Range<u32>, other: &Range<u32>) -> Range<u32> {
-    let start = range.start.clamp(other.start, other.end);
-    start..range.end.clamp(start, other.end)
-}
-
 impl<'a> Consumer for Follower<'a> {
     type State = FollowState<'a>;
     type Output = Followed;
 
     fn element(&self, state: &mut FollowState<'a>, _: &mut Followed, at: &At<'_>, element: &Element) {
         let of = &mut **state.0.get_or_insert_with(|| self.source(at.source.index));
-        let Following { tracker, functions, watch, gate, meter, paths, events, pieces } = of;
+        let Following { tracker, functions, watch, gate, meter, paths, events, parts, there, pieces } = of;
         let Timed { told, inside, gate } = gate.take(element);
-        let part = match element {
-            Element::Block(block) => self.part(at, block, &inside),
-            _ => None,
-        };
-        watch.0.count_calls(if part.is_some() { inside.start == 0 } else { gate.is_open() });
+        there.clear();
+        match (element, self.only.places) {
+            (Element::Block(block), None) => there.push(0..block.count),
+            (Element::Block(block), Some(places)) => {
+                there.extend(parts.of(places, self.program, (at.image, at.space), block));
+            }
+            _ => {}
+        }
+        let counts = there.iter().any(|there| !overlap(there, &inside).is_empty());
+        watch.0.count_calls(if counts { inside.start == 0 } else { gate.is_open() });
         let find = |address, space| functions.find(self.program, at.image, address, space);
         tracker.take(element, at.space, find, watch);
         let (tree, trips) = watch;
         if let Element::Block(block) = element {
             pieces.clear();
             let wanted = meter.is_some().then_some(&mut *pieces);
-            self.divide(at, block, (part.is_some(), &inside), (functions, tree), wanted);
+            self.divide(at, block, (there, &inside), (functions, tree), wanted);
         }
-        if let Some(block) = &part {
-            trips.block(block, at.space, |address, space| self.program.place(at.image, address, space));
+        let mut is_end = true;
+        if let Element::Block(block) = element {
+            is_end = false;
+            for there in there.iter().map(|there| overlap(there, &inside)) {
+                is_end = there.end == block.count;
+                if let Some(part) = cut(at.image, at.space, block, &there) {
+                    trips.block(&part, at.space, |address, space| {
+                        self.program.place(at.image, address, space)
+                    });
+                }
+            }
         }
         if !matches!(element, Element::Event(_)) || gate.is_open() {
             events.take(element, at.space, told.as_ref());
@@ -215,7 +219,7 @@ impl<'a> Consumer for Follower<'a> {
             measure(meter, told, &inside, pieces, tree);
         }
         if let Some(paths) = paths
-            && !matches!(element, Element::Block(block) if part.is_none() || inside.end < block.count)
+            && is_end
         {
             paths.take(element, at.space, |address, space| self.program.place(at.image, address, space));
         }
@@ -259,6 +263,7 @@ impl<'a> Consumer for Follower<'a> {
             paths,
             events: HashMap::default(),
             ends: gate.end().map(|end| ClockEnd { id: at.source.id, end }).into_iter().collect(),
+            there: None,
         };
         for (of, row) in events.rows() {
             let place = of.block.map(|(block, space)| self.program.place(at.image, block.start, space));
@@ -268,7 +273,7 @@ impl<'a> Consumer for Follower<'a> {
     }
 
     fn merge(&self, into: &mut Followed, later: Followed) {
-        let Followed { calls, losses, trips, paths, events, ends } = later;
+        let Followed { calls, losses, trips, paths, events, ends, there: _ } = later;
         into.calls.has_cycles |= calls.has_cycles;
         into.calls.merge(&calls.tree, &calls.functions, &calls.threads);
         into.losses.gaps += losses.gaps;

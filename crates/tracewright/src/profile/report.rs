@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use tracewright_core::Role;
 use tracewright_flow::hash::{HashMap, HashSet};
 use tracewright_profile::{
-    Branch, CallTree, Calls, Edge, EventRow, Function, Functions, Graph, HotPath, InlinedCopy, Loop, Losses,
-    Paths, Place, PlaceFilter, Profile, Program, TripCounts, branches, counted,
+    Branch, CallSums, CallTree, Calls, Edge, EventRow, Function, Functions, Graph, HotPath, InlinedCopy,
+    Loop, Losses, Paths, Place, PlaceFilter, Profile, Program, TripCounts, branches, counted,
 };
 
 use super::Followed;
@@ -64,9 +64,9 @@ impl<'a> Report<'a> {
         places: Option<&'a PlaceFilter>,
     ) -> Self {
         let is_ordered = done.is_some();
-        let Followed { mut calls, losses, trips, paths, events, .. } =
+        let Followed { mut calls, losses, trips, paths, events, there, .. } =
             done.unwrap_or_else(|| Followed { trips: counted(graph, profile), ..Followed::default() });
-        let is_there = |place: Place| places.is_none_or(|places| places.has(place));
+        let is_there = |place: Place| places.is_none_or(|places| places.has_in(program, place));
         let copies = calls.functions.inlined_copies(profile, program);
         let mut functions = counted_functions(profile, program, &mut calls.functions, &copies);
         // Only following in order finds entries without a call (exceptions); only counting finds calls that are too deep.
@@ -88,10 +88,11 @@ impl<'a> Report<'a> {
         // Others were entered outside the requested window.
         functions.retain(|(_, of)| of.calls > 0 || of.own.instructions > 0 || of.inclusive.instructions > 0);
         if let Some(places) = places {
-            let there = places.functions_of(profile, program);
-            let of = |number: u32| calls.functions.list().get(number as usize);
-            functions
-                .retain(|(number, _)| of(*number).is_some_and(|function| there.contains(&function.key())));
+            let own = own_there(profile, program, &mut calls.functions, places, there.as_ref());
+            functions.retain_mut(|(number, of)| {
+                of.own = own.get(number).copied().unwrap_or_default();
+                of.own.instructions > 0
+            });
         }
         let is_shown = |number: &u32| functions.iter().any(|(shown, _)| shown == number);
         let mut edges: Vec<_> =
@@ -153,7 +154,7 @@ impl<'a> Report<'a> {
 
     /// Returns whether rows of a place are shown.
     pub fn is_there(&self, place: Place) -> bool {
-        self.places.is_none_or(|places| places.has(place))
+        self.places.is_none_or(|places| places.has_in(self.program, place))
     }
 
     /// Returns whether only some rows are shown.
@@ -210,6 +211,29 @@ impl<'a> Report<'a> {
             |place: &Place| self.program.symbol(*place).is_some_and(|symbol| symbol.name.contains("::"));
         !branch.targets.is_empty() && branch.targets.iter().all(|(to, _)| is_method(to))
     }
+}
+
+/// Returns what each function ran itself in some places: instructions from a profile, cycles from what was followed there.
+fn own_there(
+    profile: &Profile,
+    program: &Program,
+    functions: &mut Functions,
+    places: &PlaceFilter,
+    followed: Option<&CallTree>,
+) -> HashMap<u32, CallSums> {
+    let mut kept = profile.clone();
+    places.keep(&mut kept, program);
+    let counted = counted_functions(&kept, program, functions, &[]);
+    let mut own: HashMap<u32, CallSums> = counted.into_iter().map(|(number, of)| (number, of.own)).collect();
+    if let Some(followed) = followed {
+        let numbers = functions.merge(&followed.functions);
+        for (number, of) in followed.tree.functions() {
+            if let Some(&number) = numbers.get(number as usize) {
+                own.entry(number).or_default().cycles = of.own.cycles;
+            }
+        }
+    }
+    own
 }
 
 /// Returns what each function executed, by number, and how often it was entered: by calls, by jumps to its start from elsewhere, and by

@@ -67,7 +67,7 @@ fn a_log_that_was_cut_is_read_up_to_there() {
             let len = HEADER_SIZE + rng.below((bytes.len() - HEADER_SIZE) as u64 + 1) as usize;
             read(&format!("cut-{seed}-{round}"), &bytes[..len], &ran);
             let log = Log::new(Cursor::new(&bytes[..len])).unwrap();
-            let is_cut = (len - HEADER_SIZE) % CHUNK != 0;
+            let is_cut = !(len - HEADER_SIZE).is_multiple_of(CHUNK);
             match log.damage() {
                 Some(Error::CutShort { len: at }) => assert!(is_cut && *at == len as u64, "{seed} {round}"),
                 damage => assert!(!is_cut, "{seed} {round}: {damage:?}"),
