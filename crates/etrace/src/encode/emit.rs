@@ -187,8 +187,7 @@ impl Encoder {
     /// Returns the context of an entry for a packet, and keeps what does not fit.
     fn checked_context(&mut self, entry: &Entry) -> Context {
         let params = &self.config.params;
-        let unfit = Unfit::of(Field::Privilege, entry.privilege.into(), params)
-            .or_else(|| Unfit::of(Field::Context, entry.context, params));
+        let unfit = Unfit::of(Field::Privilege, entry.privilege.into(), params);
         self.unfit = self.unfit.or(unfit);
         self.context_of(entry)
     }
