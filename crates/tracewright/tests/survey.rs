@@ -29,12 +29,12 @@ fn packings_and_sources_of_real_buffers_are_found() {
             };
             assert_eq!(fit.packing, buffer.format, "{name}");
             *checked.entry(fit.packing.name()).or_default() += 1;
-            // Every source whose protocol tracewright reads is found with its ID; no other is taken for one.
+            // Every ETMv4 and ETE is found with its ID; no other is taken for one.
             let is_etm = |id: u16| {
                 let source = buffer.sources.iter().map(|&index| &capture.sources[index]);
                 let mut source = source.filter(|source| source.number() == Some(id));
                 source.any(|source| {
-                    source.protocol_name().starts_with("ET") && !source.protocol_name().starts_with("ETM3")
+                    ["ETMv4", "ETE"].iter().any(|name| source.protocol_name().starts_with(name))
                 })
             };
             for source in &fit.sources {
