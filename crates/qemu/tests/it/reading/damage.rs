@@ -70,6 +70,8 @@ fn a_log_that_was_cut_is_read_up_to_there() {
             let is_cut = !(len - HEADER_SIZE).is_multiple_of(CHUNK);
             match log.damage() {
                 Some(Error::CutShort { len: at }) => assert!(is_cut && *at == len as u64, "{seed} {round}"),
+                // What the cut left of a record may be told first.
+                Some(Error::Damage { .. }) if is_cut => {}
                 damage => assert!(!is_cut, "{seed} {round}: {damage:?}"),
             }
         }
