@@ -113,7 +113,7 @@ fn looks(source: &FoundSource) -> String {
             format!("ETMv4 or ETE{cycles}: {syncs} A-Sync{plural}")
         }
         Looks::Older => {
-            format!("PTM, ETMv3 or ITM (which is not readable yet): {syncs} A-Sync{plural}")
+            format!("PTM, ETMv3 or ITM (ITM is not read): {syncs} A-Sync{plural}")
         }
         Looks::Stm => format!("STM (not readable yet): {syncs} ASYNC{plural}"),
         Looks::Etrace(_) => format!("E-Trace: {syncs} synchronisation point{plural}"),
