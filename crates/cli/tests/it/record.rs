@@ -199,7 +199,7 @@ fn a_program_that_goes_wrong_says_where() {
         ("README.md", "not ELF"),
         ("--symfs / README.md", "not ELF"),
         ("--symfs / no-such-file", "no-such-file: No such file"),
-        (text(&packed), "it is compressed: unpack it"),
+        (text(&packed), "compressed"),
         ("no-such-file", "No such file"),
         (env!("CARGO_BIN_EXE_tracewright"), "a program for x86-64: aarch64, arm and riscv64 can be recorded"),
     ] {

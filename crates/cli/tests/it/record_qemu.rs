@@ -334,7 +334,9 @@ fn ways_to(tree: &Value, function: &str) -> Vec<Vec<String>> {
         let names = std::iter::successors(Some(node), above).map(|node| string(node, "function").to_owned());
         names.skip(1).collect()
     };
-    nodes.iter().filter(|node| node["function"] == function).map(way).collect()
+    // Compilers give copies of a function a name with a dot.
+    let is_it = |name: &str| name.split('.').next() == Some(function);
+    nodes.iter().filter(|node| node["function"].as_str().is_some_and(is_it)).map(way).collect()
 }
 
 /// Handlers of signals leave nothing of what they interrupt, whatever the processor and the code they return to: what runs after them is
