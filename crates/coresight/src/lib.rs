@@ -1,17 +1,13 @@
-//! The older and smaller trace protocols of Arm CoreSight.
+//! The older trace protocols of Arm CoreSight.
 //!
 //! | module | protocol | traces |
 //! |---|---|---|
 //! | [`ptm`] | PTM (program flow trace 1.0 and 1.1) | branches of Cortex-A9, A12, A15, A17 |
 //! | [`etm3`] | ETMv3.0 to ETMv3.5 | each instruction and data access of Cortex-M3, M4, R4, A5, A7, A8 |
-//! | [`itm`] | ITM and DWT | writes of software and events of Cortex-M |
-//! | [`stm`] | STM (STPv2) | writes of software and events of a whole chip |
 //!
 //! Each module has the same parts: `Params`, `packet` (bytes to packets and back), `decode` (packets to elements) and
-//! `encode` (elements or values to packets). Packets read and write themselves; nothing here knows files or frames.
+//! `encode` (elements to packets). Packets read and write themselves; nothing here knows files or frames.
 
 pub mod etm3;
-pub mod itm;
 pub mod ptm;
 pub mod shared;
-pub mod stm;
