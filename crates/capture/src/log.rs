@@ -109,7 +109,7 @@ pub type LogError = Box<dyn std::error::Error + Send + Sync>;
 pub struct Log {
     path: PathBuf,
     input: Input,
-    /// Whether each instruction must follow from the one before it.
+    /// Set if each instruction must follow from the one before it.
     is_in_sequence: bool,
 }
 

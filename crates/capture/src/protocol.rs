@@ -183,7 +183,7 @@ pub struct Traced {
     pub port: Option<port::Report>,
     /// Delta trace, if there is one.
     pub delta: Option<DeltaTraced>,
-    /// Whether the capture lacks code that ran.
+    /// Set if the capture lacks code that ran.
     pub lacks_code: bool,
 }
 

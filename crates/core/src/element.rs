@@ -50,7 +50,7 @@ pub enum Element {
     LocalTime {
         /// Number of cycles.
         cycles: u32,
-        /// How much later the timestamp or the messages are than what they report.
+        /// Delay of the timestamp or of the messages after what they report.
         delay: Delay,
     },
     /// Trace events, one bit each.

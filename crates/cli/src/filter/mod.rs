@@ -133,7 +133,7 @@ impl FilterArgs {
         PlaceNames { functions, ranges, binaries, no_inline: false }
     }
 
-    /// Whether not all instructions are asked for.
+    /// Returns whether a filter leaves instructions out.
     pub fn is_part(&self) -> bool {
         let ends = [self.from_cycle, self.to_cycle, self.from_time, self.to_time];
         self.any_places() || self.any_threads() || ends.iter().any(Option::is_some)

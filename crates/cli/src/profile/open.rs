@@ -43,9 +43,9 @@ impl Decoded {
     }
 }
 
-/// No more binaries that are not here are named one by one.
+/// Number of binaries that are not here and are named one by one.
 const MOST_NAMED: usize = 5;
-/// The same of a branch list.
+/// Number of programs of a branch list that are not here and are named one by one.
 const MOST_UNLISTED: usize = 3;
 
 impl Counted {
@@ -98,7 +98,7 @@ impl Counted {
         Ok(Self { profile, program, outcome, decoded, outside })
     }
 
-    /// Whether nothing was left out when it was made, if it is a kept profile.
+    /// Returns whether nothing was left out when a kept profile was made.
     pub fn is_whole(&self) -> bool {
         self.decoded.is_some() || self.profile.instructions() == self.profile.funnel.instructions
     }

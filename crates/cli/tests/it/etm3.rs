@@ -49,7 +49,7 @@ fn packets_and_elements_are_those_of_the_listing() {
     each("etm3", "TC2", check);
 }
 
-/// The same instructions in blocks, by any number of threads.
+/// Normal blocks have the instructions of the listing, with any number of threads.
 #[test]
 fn blocks_hold_the_instructions_of_the_listing() {
     let Some(capture) = captures_for("etm3", "coresight/TC2") else { return };

@@ -369,7 +369,7 @@ fn signals_leave_the_call_stack() {
     }
 }
 
-/// The same on the machine of our own, whose signals come at system calls: nothing is lost, and there is one tree.
+/// On our own machine signals come at system calls: nothing is lost, and there is one call tree.
 #[test]
 fn signals_here_leave_the_call_stack() {
     let folder = Scratch::new("signals-here");
