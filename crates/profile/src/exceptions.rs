@@ -20,6 +20,8 @@ pub struct Exceptions {
     /// Returns without an exception that the trace has.
     strays: u64,
     now: Option<u64>,
+    /// When the outermost exception ended last.
+    resumed: Option<u64>,
     /// Whether the core returned from the innermost exception.
     returns: bool,
     /// Where execution goes on after the exception that came last, if it came just now.
@@ -153,6 +155,26 @@ impl Exceptions {
         self.strays
     }
 
+    /// Returns whether the core handles an exception.
+    pub(crate) fn is_active(&self) -> bool {
+        !self.active.is_empty()
+    }
+
+    /// Returns when the outermost exception ended last.
+    pub(crate) fn resumed(&self) -> Option<u64> {
+        self.resumed
+    }
+
+    /// Returns when the outermost exception came; the current time if none is active.
+    pub(crate) fn interrupted_at(&self) -> Option<u64> {
+        self.active.first().map_or(self.now, |outermost| outermost.since)
+    }
+
+    /// Returns whether the last element was outside the part of the trace that is wanted.
+    pub(crate) fn is_outside(&self) -> bool {
+        self.is_outside
+    }
+
     fn block(&mut self, block: &Block, told: Option<&Told<'_>>) {
         self.leave_if_returned();
         if self.came_at.take().is_some_and(|resumes| resumes.contains(&block.start)) {
@@ -202,6 +224,9 @@ impl Exceptions {
             self.strays += u64::from(!self.is_outside);
             return;
         };
+        if self.active.is_empty() {
+            self.resumed = self.now;
+        }
         if !is_counted {
             return;
         }
@@ -252,6 +277,9 @@ impl Exceptions {
 
     /// Leaves the exceptions inside the first `depth`, whose ends the trace does not have.
     fn cut(&mut self, depth: usize) {
+        if depth == 0 && !self.active.is_empty() {
+            self.resumed = self.now;
+        }
         for Active { key, .. } in self.active.split_off(depth).iter().filter(|active| active.is_counted) {
             self.kinds.entry(*key).or_default().unfinished += 1;
         }

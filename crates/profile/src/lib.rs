@@ -38,7 +38,7 @@
 //!
 //! Modules: `calls` (call tracking and trees), `clock` and `window` (time, and parts of a run), `stalls`, `costs`,
 //! `histogram` and `timeline` (cycles), `counts`, `program`, `functions`, `inlined`, `starts` and `places`
-//! (profiles and what they refer to), `branches`, `loops`, `paths`, `events` and `exceptions` (statistics); public ones are listed below.
+//! (profiles and what they refer to), `branches`, `loops`, `paths`, `events`, `exceptions` and `threads` (statistics); public ones are listed below.
 
 pub mod annotate;
 pub mod branch_list;
@@ -66,6 +66,7 @@ pub mod slices;
 mod stalls;
 mod starts;
 pub mod store;
+mod threads;
 mod timeline;
 pub mod walk;
 mod window;
@@ -89,6 +90,7 @@ pub use paths::{Conditioned, Correlated, HotPath, Paths, WIDEST};
 pub use places::{PlaceError, PlaceFilter, PlaceNames, PlaceParts, Span, binaries, is_called};
 pub use program::{Named, Program, Unnamed, inlined_at};
 pub use stalls::{Account, Longest, Meter, Stalls};
+pub use threads::{ThreadKey, ThreadStats, Threads, ThreadsBy};
 pub use timeline::{Cell, Timeline};
 pub use walk::inlined_into;
 pub use window::{Gate, Timed, TimedGate, Window};

@@ -118,7 +118,7 @@ pub use tracewright_profile::{Named, PlaceError, PlaceNames, Profile, Program, W
 pub use crate::by_time::{ElementsByTime, TimedBuffer, TimedElement};
 pub use crate::clocks::{ClockEnd, Clocks, SourceClock, has_timestamps};
 pub use crate::error::Error;
-pub use crate::exceptions::{ExceptionMeter, ExceptionState, SourceExceptions};
+pub use crate::exceptions::{ExceptionMeter, ExceptionRow, ExceptionState, SourceExceptions, ThreadRow};
 pub use crate::excerpt::{Excerpt, ExcerptOptions, Listed};
 pub use crate::file_kind::FileKind;
 pub use crate::missing::{MissingPlace, Nearest, missing_places};

@@ -1,7 +1,7 @@
 //! Rows of a trace that is decoded without its program: where branches went, events and timestamps, with the cycle of each.
 //!
 //! [`TargetRows`] decodes to the rows that a [`RowWriter`] writes; [`TextRows`] writes them in columns of type, cycle and value, as
-//! the FPGA decoder does.
+//! the FPGA decoder does, and [`JsonRows`] as objects.
 //!
 //! The cycle of a row is that of the last P0 element (a branch, an exception) up to it whose cycle the trace tells, counted
 //! from where tracing began: the decoder tells a count before all else that it tells of its element
@@ -11,10 +11,12 @@
 use std::fmt::{self, Write as _};
 use std::str::FromStr;
 
-use tracewright_core::{Context, Element, Message, TraceOn, Transaction};
+use tracewright_core::{Context, Element, TraceOn, Transaction};
 use tracewright_engine::{At, Consumer, Line, Source};
 use tracewright_etm::Params;
 
+use crate::listing::json::{fields, quoted_name};
+use crate::listing::messages;
 use crate::words;
 
 /// Number of events that a trace unit can have.
@@ -187,8 +189,6 @@ pub struct TextRows {
     pub ids: bool,
     /// Names of events.
     pub events: Vec<EventName>,
-    /// Writes what a message says.
-    pub message: fn(&mut Line, &At<'_>, &Message) -> fmt::Result,
 }
 
 impl TextRows {
@@ -227,7 +227,7 @@ impl TextRows {
                     None => line.write_str("on an unknown path"),
                 }
             }
-            Element::Message(message) => (self.message)(line, at, message),
+            Element::Message(message) => messages::message(line, at, message),
             Element::Instrumentation { level, value } => write!(line, "{value:#x} from EL{level}"),
             Element::Transaction(transaction) => line.write_str(match transaction {
                 Transaction::Before => "began before the trace",
@@ -270,5 +270,42 @@ impl RowWriter for TextRows {
             }
         }
         line.text("\n");
+    }
+}
+
+/// Writer of rows as JSON objects: the fields that elements have in all listings, and their cycle.
+#[derive(Debug)]
+pub struct JsonRows {
+    buffer: String,
+    events: Vec<EventName>,
+}
+
+impl JsonRows {
+    /// Creates a writer for the buffer with this name.
+    pub fn new(buffer: &str, events: Vec<EventName>) -> Self {
+        Self { buffer: quoted_name(buffer), events }
+    }
+}
+
+impl RowWriter for JsonRows {
+    fn row(&self, line: &mut Line, at: &At<'_>, element: &Element, row: Row) {
+        line.text(r#"{"buffer":"#).text(&self.buffer);
+        line.text(r#","offset":"#).decimal(at.place.offset).text(r#","id":"#).decimal(at.source.id.into());
+        match row.cycle {
+            Some(cycle) => line.text(r#","cycle":"#).decimal(cycle),
+            None => line.text(r#","cycle":null"#),
+        };
+        match row.event {
+            Some(number) => {
+                let name = self.events.iter().find(|event| event.number == number);
+                let name = serde_json::to_string(&name.map(|event| &event.name)).unwrap_or_default();
+                line.text(r#","kind":"event","event":"#).decimal(number.into());
+                line.text(r#","name":"#).text(&name);
+            }
+            None => {
+                let _ = fields(line, at, element);
+            }
+        }
+        line.text("}\n");
     }
 }

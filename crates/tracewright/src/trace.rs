@@ -11,7 +11,7 @@ use tracewright_engine::{
 use tracewright_image::Image;
 use tracewright_input::{self as input, Buffer, Capture, ImageFile, Subject};
 use tracewright_profile::coverage::{Coverage, Wanted};
-use tracewright_profile::{Functions, Named, PlaceNames, Profile, Program, Window};
+use tracewright_profile::{Functions, Named, PlaceNames, Profile, Program, ThreadsBy, Window};
 
 #[cfg(feature = "capture")]
 use crate::check::{self, Checked, Checker};
@@ -694,13 +694,14 @@ impl Trace {
         Ok(outcome.map(|_| checker.finish(prefix)))
     }
 
-    /// Returns the exceptions of each source: in cycles or the trace's time where it has these, else in instructions.
+    /// Returns the exceptions of each source, and its threads by context IDs: in cycles or the trace's time where it has these, else in
+    /// instructions. Decode with an [`ExceptionMeter`] for threads by other means.
     ///
     /// # Errors
     /// Fails if the trace cannot be read, or if the program does not explain it.
     pub fn exceptions(&self) -> Result<Outcome<Vec<SourceExceptions>>, Error> {
         let clocks = Clocks::find(self.capture())?;
-        self.decode(&ExceptionMeter { clocks: &clocks })
+        self.decode(&ExceptionMeter { clocks: &clocks, threads_by: ThreadsBy::default() })
     }
 
     /// Returns where the cycles of each source went. [`SourceStalls::stalls`] is `None` for a source without cycles.

@@ -2,14 +2,13 @@
 
 use std::io::Write;
 
-use tracewright::listing::{Lines, TextCache};
+use tracewright::listing::{Json, Lines};
 use tracewright::{TimedElement, Trace};
 use tracewright_core::text::Printable;
 use tracewright_engine::Engine;
 
-use super::json::Json;
 use super::text::Text;
-use super::{BufferDecode, Opts, Shown, line, quoted, source};
+use super::{BufferDecode, Opts, Shown, line, source};
 use crate::output::{Error, Output, remark};
 use crate::terminal::heading;
 use tracewright_engine::Line;
@@ -21,9 +20,8 @@ const AT_ONCE: usize = 1 << 16;
 pub fn show(trace: &Trace, engine: &Engine, opts: &Opts) -> Result<Shown, Error> {
     let detail = opts.detail();
     if opts.has_objects() {
-        let of_buffer =
-            |buffer| Json { buffer: quoted(buffer), detail, times: true, bodies: TextCache::new() };
-        let lines: Vec<_> = trace.capture().buffers.iter().map(of_buffer).collect();
+        let buffers = trace.capture().buffers.iter();
+        let lines: Vec<_> = buffers.map(|buffer| Json::new(&buffer.name, detail, true)).collect();
         list(trace, engine, |of| &lines[of.buffer], &opts.first_line(false), opts)
     } else {
         let lines = Text::new(detail, false, true);

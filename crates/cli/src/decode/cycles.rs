@@ -20,15 +20,3 @@ pub fn text(line: &mut Line, stamp: Stamp) {
     let digits = cycle.checked_ilog10().unwrap_or(0) as usize + 1;
     line.blanks(WIDTH.saturating_sub(digits + 1)).decimal(cycle).text(mark);
 }
-
-/// As fields of an object, each with a comma before it.
-pub fn json(line: &mut Line, stamp: Stamp) {
-    match stamp {
-        Stamp::Exact(cycle) => line.text(r#","cycle":"#).decimal(cycle),
-        Stamp::Between(first, last) => {
-            line.text(r#","cycle":null,"cycle_from":"#).decimal(first).text(r#","cycle_to":"#).decimal(last)
-        }
-        Stamp::From(first) => line.text(r#","cycle":null,"cycle_from":"#).decimal(first),
-        Stamp::Unknown => line.text(r#","cycle":null"#),
-    };
-}

@@ -4,9 +4,6 @@ mod by_time;
 mod calls;
 mod check;
 mod cycles;
-mod json;
-mod messages;
-mod rows;
 pub mod sources;
 mod summary;
 pub mod text;
@@ -19,9 +16,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use tracewright::csv::Objects;
-use tracewright::listing::{Lines, Listing, TextCache, When};
+use tracewright::listing::{Detail, Json, Lines, Listing, When};
 use tracewright::opencsd::OpenCsdLines;
-use tracewright::targets::{EventName, TargetRows, TextRows};
+use tracewright::targets::{EventName, JsonRows, TargetRows, TextRows};
 use tracewright::{ClockEnd, Clocks, Diagnostic, ExcerptOptions, Listed, Trace, words};
 use tracewright_core::text::Printable;
 use tracewright_engine::{At, Consumer, Engine, Limit, Options, Place, Problem, SourceTally, Tally};
@@ -29,9 +26,7 @@ use tracewright_image::Moment;
 use tracewright_input::{Buffer, Protocol, Source};
 
 use self::calls::Calls;
-use self::json::Json;
-use self::rows::JsonRows;
-use self::text::{Detail, Text};
+use self::text::Text;
 use crate::args::{CaptureArgs, InlineArgs, ProgramArgs, SelectArgs, offset, refuse_past_end};
 use crate::clocks::{self, report_ends};
 use crate::etrace::is_etrace;
@@ -368,11 +363,6 @@ impl Shown {
     }
 }
 
-/// The name of a buffer as JSON.
-fn quoted(buffer: &Buffer) -> String {
-    serde_json::to_string(&buffer.name).unwrap_or_default()
-}
-
 /// A trace that a verb decodes.
 pub struct Within<'a> {
     pub trace: &'a Trace,
@@ -494,7 +484,6 @@ impl BufferDecode<'_> {
             clocks,
             times,
         });
-        let quoted = || quoted(self.buffer);
         if opts.style == Some(Style::Opencsd) {
             self.refuse_etrace("--style opencsd")?;
             self.list(&OpenCsdLines { again }, "", Form::Text)
@@ -503,10 +492,10 @@ impl BufferDecode<'_> {
             self.report_no_broadcast();
             let events = opts.events.clone();
             if opts.has_objects() {
-                let rows = TargetRows(JsonRows { buffer: quoted(), events });
+                let rows = TargetRows(JsonRows::new(&self.buffer.name, events));
                 return self.list(&rows, &opts.first_line(again), opts.table.form());
             }
-            let rows = TextRows { ids: self.has_several_sources(), events, message: messages::message };
+            let rows = TextRows { ids: self.has_several_sources(), events };
             let columns = named(rows.columns());
             self.list(&TargetRows(rows), &columns, opts.table.form())
         } else if opts.summary {
@@ -526,7 +515,7 @@ impl BufferDecode<'_> {
             self.calls(opts, &first)
         } else if opts.has_objects() {
             let (first, form) = (opts.first_line(again), opts.table.form());
-            let lines = Json { buffer: quoted(), detail, times, bodies: TextCache::new() };
+            let lines = Json::new(&self.buffer.name, detail, times);
             match excerpt {
                 Some(options) => self.excerpts(&lines, &options, &first, form),
                 None => self.list(&Listing { lines, clocks, times, ended }, &first, form),

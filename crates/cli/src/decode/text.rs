@@ -4,49 +4,13 @@ use std::io::{IsTerminal, stdout};
 use tracewright_core::{Block, Element, Ended, Exception, Stamp, Transaction};
 use tracewright_flow::Instructions;
 
-use tracewright::listing::{Lines, TextCache, When};
+use tracewright::listing::{Detail, Lines, TextCache, When, messages};
 use tracewright::{disassembly, names, words};
 use tracewright_engine::At;
 
 use super::cycles;
-use super::messages;
 use crate::terminal::{width, wrap};
 use tracewright_engine::Line;
-
-/// How much of it to show.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Detail {
-    /// A line for each block.
-    Blocks,
-    /// A line for each instruction; with the functions inlined there, if that is set.
-    Instructions { inlined: bool },
-    /// A line for each block, and for all that tells when it ran.
-    Elements,
-}
-
-impl Detail {
-    /// Whether it shows an element.
-    pub fn shows(self, element: &Element) -> bool {
-        match element {
-            // The gap tells it.
-            Element::Lost(_) => false,
-            Element::Timestamp { .. }
-            | Element::TimestampMarker
-            | Element::Cycles(_)
-            | Element::LocalTime { .. }
-            | Element::Event(_) => self == Self::Elements,
-            _ => true,
-        }
-    }
-
-    /// Returns what tells whether it shows an element.
-    pub fn filter(self) -> fn(&Element) -> bool {
-        match self {
-            Self::Blocks | Self::Instructions { .. } => |element| Self::Blocks.shows(element),
-            Self::Elements => |element| Self::Elements.shows(element),
-        }
-    }
-}
 
 /// For people.
 pub struct Text {

@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use tracewright::Trace;
-use tracewright::listing::Listing;
+use tracewright::listing::{Detail, Listing};
 use tracewright_input::Capture;
 
 use self::run::Temporary;
 use self::story::Story;
-use crate::decode::text::{Detail, Text};
+use crate::decode::text::Text;
 use crate::output::{Error, ForceArgs, Form, Outcome, Output};
 
 /// See it work: run a program, trace it, decode the trace, check every instruction.

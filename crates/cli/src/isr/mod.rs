@@ -6,15 +6,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Value, json};
-use tracewright::csv::{Cell, Csv};
-use tracewright::{Clocks, ExceptionMeter, SourceExceptions};
-use tracewright_core::Exception;
-use tracewright_engine::Source;
-use tracewright_profile::{Bucket, ExceptionKey, ExceptionStats, Kind, Spread};
+use tracewright::{ExceptionMeter, ExceptionRow, SourceExceptions, ThreadRow, csv};
+use tracewright_image::Image;
+use tracewright_profile::{Bucket, Spread, ThreadKey, ThreadsBy};
 use tracewright_report::Histogram;
 
 use crate::args::{CaptureArgs, InlineArgs, ProgramArgs, SelectArgs};
 use crate::clocks;
+use crate::control::near;
 use crate::decode::Within;
 use crate::filter::FilterArgs;
 use crate::images;
@@ -28,12 +27,17 @@ use crate::table::TableArgs;
 /// An exception lasts until the core returns from it, with what came in between. Times are in cycles where the trace has them, else
 /// in the trace's own time, else in instructions. Exceptions come from any trace of instructions, and from the
 /// exception trace of a Cortex-M (DWT). Medians of more than 4,096 different times are right within 1 %.
+///
+/// With --threads: the same of the threads of an operating system, which the trace tells by context IDs. Where it has none, a data
+/// trace tells what the system writes to the variable that points to the current thread. A thread that a handler chose runs from
+/// the handler's end on. The one before it ran until the handler began.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   tracewright isr run
   tracewright isr juno/ --image vmlinux --id 0x10
   tracewright isr run --exception 7 --histogram timer.svg
+  tracewright isr run --thread-symbol pxCurrentTCB
   tracewright isr run --json | jq '.exceptions[] | {name, count}'
   tracewright isr run --format csv > exceptions.csv")]
 pub struct Opts {
@@ -56,6 +60,19 @@ pub struct Opts {
     #[arg(long, value_name = "N")]
     exception: Vec<u16>,
 
+    /// Show threads in place of exceptions.
+    #[arg(long, conflicts_with = "exception")]
+    threads: bool,
+
+    /// The variable that points to the current thread: shows threads by what is written to it. The data trace must have addresses and
+    /// values.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["exception", "thread_comparator"])]
+    thread_symbol: Option<String>,
+
+    /// The comparator of a Cortex-M's DWT that watches the variable, if its packets have no addresses.
+    #[arg(long, value_name = "N", conflicts_with = "exception")]
+    thread_comparator: Option<u8>,
+
     #[command(flatten)]
     table: TableArgs,
 
@@ -67,13 +84,26 @@ pub struct Opts {
     force: ForceArgs,
 }
 
-/// An exception of a source.
-struct Row<'a> {
-    source: &'a str,
-    name: String,
-    unit: &'static str,
-    key: ExceptionKey,
-    stats: &'a ExceptionStats,
+impl Opts {
+    fn shows_threads(&self) -> bool {
+        self.threads || self.thread_symbol.is_some() || self.thread_comparator.is_some()
+    }
+
+    /// Returns what tells which thread runs.
+    fn threads_by(&self, image: &Image) -> Result<ThreadsBy, Error> {
+        match (&self.thread_symbol, self.thread_comparator) {
+            (Some(name), _) => match image.symbols().variable(name) {
+                Some(range) => Ok(ThreadsBy::Variable(range.start)),
+                None => {
+                    let what = "no program has a variable of this name; give the program with --image FILE";
+                    let near = near(image, name).map_or(String::new(), |near| format!("; there is {near}"));
+                    Err(Error::Message(format!("--thread-symbol {name}: {what}{near}")))
+                }
+            },
+            (None, Some(number)) => Ok(ThreadsBy::Comparator(number)),
+            (None, None) => Ok(ThreadsBy::Context),
+        }
+    }
 }
 
 /// Runs the verb.
@@ -85,114 +115,101 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let (capture, image) = (trace.capture(), trace.image());
     let clocks = clocks::find(capture)?;
     outcome = outcome.and(clocks::outcome(&clocks));
+    let meter = ExceptionMeter { clocks: &clocks, threads_by: opts.threads_by(image)? };
     let within = Within { trace: &trace, again: false, has_funnel: false };
-    let (sources, tally, decoding) = within.decode(&ExceptionMeter { clocks: &clocks }, |_| Outcome::Good)?;
+    let (sources, tally, decoding) = within.decode(&meter, |_| Outcome::Good)?;
     outcome = outcome.and(decoding);
     if tally.instructions == 0 && tally.left_out > 0 {
         opts.filter.report_nothing(&trace);
         outcome = Outcome::HadErrors;
     }
-    let mut rows = Vec::new();
-    for SourceExceptions { index, exceptions } in &sources {
-        let source = Source::new(capture, *index);
-        for (key, stats) in exceptions.kinds() {
-            if !opts.exception.is_empty() && !opts.exception.contains(&key.number) {
-                continue;
-            }
-            let (source_name, unit) = (capture.sources[*index].name.as_str(), unit(&clocks, *index));
-            rows.push(Row { source: source_name, name: name(&source, key), unit, key: *key, stats });
+    let written = if opts.shows_threads() {
+        let rows: Vec<_> =
+            sources.iter().flat_map(|source| source.thread_rows(capture, image, &clocks)).collect();
+        Written {
+            nothing: "the trace tells no thread",
+            names: rows.iter().map(|row| row.name.clone()).collect(),
+            spreads: rows.iter().map(|row| &row.stats.durations).collect(),
+            unit: rows.first().map(|row| row.unit),
+            text: match opts.table.json {
+                _ if opts.table.is_csv() => csv::exceptions::threads(&rows),
+                true => json::line("isr", json!({ "threads": threads(&rows) })),
+                false => text::threads(&rows),
+            },
+            thing: "thread",
         }
-    }
-    if rows.is_empty() {
-        remark("no exception is in the trace");
+    } else {
+        let rows = sources.iter().flat_map(|source| source.rows(capture, &clocks));
+        let is_wanted =
+            |row: &ExceptionRow<'_>| opts.exception.is_empty() || opts.exception.contains(&row.key.number);
+        let rows: Vec<_> = rows.filter(is_wanted).collect();
+        Written {
+            nothing: "no exception is in the trace",
+            names: rows.iter().map(|row| row.name.clone()).collect(),
+            spreads: rows.iter().map(|row| &row.stats.durations).collect(),
+            unit: rows.first().map(|row| row.unit),
+            text: match opts.table.json {
+                _ if opts.table.is_csv() => csv::exceptions::rows(&rows),
+                true => json::line("isr", exceptions(&sources, &rows)),
+                false => text::all(&sources, &rows),
+            },
+            thing: "exception",
+        }
+    };
+    if written.spreads.is_empty() {
+        remark(written.nothing);
     }
     if let Some(file) = picture {
-        file.write_whole(histogram(opts, &rows).as_bytes(), rows.is_empty())?;
+        file.write_whole(written.histogram(opts).as_bytes(), written.spreads.is_empty())?;
     }
-    let text = match opts.table.json {
-        _ if opts.table.is_csv() => csv(&rows),
-        true => json::line("isr", object(&sources, &rows)),
-        false => text::all(&sources, &rows),
-    };
-    write("-".as_ref(), opts.table.form(), text.as_bytes(), false)?;
+    write("-".as_ref(), opts.table.form(), written.text.as_bytes(), false)?;
     Ok(outcome.and(images::report_left_out(image)))
 }
 
-/// Returns the unit of the times of a source.
-fn unit(clocks: &Clocks, source: usize) -> &'static str {
-    match clocks.kind(source) {
-        Some(Kind::Delta | Kind::Counts) => "cycles",
-        Some(Kind::Times | Kind::Timestamps) => "ticks",
-        None => "instructions",
+/// A table, and what a picture of it needs.
+struct Written<'a> {
+    /// What to say if it is empty.
+    nothing: &'static str,
+    names: Vec<String>,
+    spreads: Vec<&'a Spread>,
+    unit: Option<&'static str>,
+    text: String,
+    thing: &'static str,
+}
+
+impl Written<'_> {
+    /// Draws how long all rows of the table took.
+    fn histogram(&self, opts: &Opts) -> String {
+        let mut buckets: Vec<Bucket> = Vec::new();
+        for bucket in self.spreads.iter().flat_map(|spread| spread.buckets()) {
+            match buckets.iter_mut().find(|known| known.from == bucket.from) {
+                Some(known) => {
+                    known.count += bucket.count;
+                    known.cycles = known.cycles.saturating_add(bucket.cycles);
+                }
+                None => buckets.push(bucket),
+            }
+        }
+        buckets.sort_by_key(|bucket| bucket.from);
+        let Self { thing, unit, .. } = *self;
+        let title = format!("{}: {thing}s by duration", title(&opts.capture.capture));
+        let mut names = self.names.clone();
+        names.dedup();
+        let subtitle = names.join(", ");
+        let unit = unit.unwrap_or("cycles");
+        Histogram { title: &title, subtitle: &subtitle, thing, unit, buckets: &buckets }.svg()
     }
 }
 
-fn name(source: &Source<'_>, key: &ExceptionKey) -> String {
-    let ExceptionKey { number, interrupt } = *key;
-    source.exception_name(&Exception {
-        number,
-        interrupt,
-        value: None,
-        return_address: None,
-        at_target: false,
+fn spread(spread: &Spread) -> Value {
+    json!({
+        "count": spread.count(), "shortest": spread.least(), "median": spread.median(), "longest": spread.most(),
+        "total": u64::try_from(spread.total()).ok(),
     })
 }
 
-/// Draws how long all exceptions of the table are.
-fn histogram(opts: &Opts, rows: &[Row<'_>]) -> String {
-    let mut buckets: Vec<Bucket> = Vec::new();
-    for bucket in rows.iter().flat_map(|row| row.stats.durations.buckets()) {
-        match buckets.iter_mut().find(|known| known.from == bucket.from) {
-            Some(known) => {
-                known.count += bucket.count;
-                known.cycles = known.cycles.saturating_add(bucket.cycles);
-            }
-            None => buckets.push(bucket),
-        }
-    }
-    buckets.sort_by_key(|bucket| bucket.from);
-    let title = format!("{}: exceptions by duration", title(&opts.capture.capture));
-    let mut names: Vec<_> = rows.iter().map(|row| row.name.as_str()).collect();
-    names.dedup();
-    let subtitle = names.join(", ");
-    let unit = rows.first().map_or("cycles", |row| row.unit);
-    Histogram { title: &title, subtitle: &subtitle, thing: "exception", unit, buckets: &buckets }.svg()
-}
-
-fn csv(rows: &[Row<'_>]) -> String {
-    let mut csv = Csv::<13>::new(
-        "source,number,interrupt,name,unit,count,unfinished,interrupted,shortest,median,longest,total,median_interval",
-    );
-    let cell = |value: Option<u64>| value.map_or(Cell::Nothing, Cell::Number);
-    for Row { source, name, unit, key, stats } in rows {
-        let ExceptionStats { count, unfinished, interrupted, durations, intervals, .. } = stats;
-        csv.row([
-            (*source).into(),
-            Cell::Number(key.number.into()),
-            key.interrupt.into(),
-            name.as_str().into(),
-            (*unit).into(),
-            Cell::Number(*count),
-            Cell::Number(*unfinished),
-            Cell::Number(*interrupted),
-            cell(durations.least()),
-            cell(durations.median()),
-            cell(durations.most()),
-            cell(u64::try_from(durations.total()).ok()),
-            cell(intervals.median()),
-        ]);
-    }
-    csv.finish()
-}
-
-fn object(sources: &[SourceExceptions], rows: &[Row<'_>]) -> Value {
-    let spread = |spread: &Spread| {
-        json!({
-            "count": spread.count(), "shortest": spread.least(), "median": spread.median(), "longest": spread.most(),
-            "total": u64::try_from(spread.total()).ok(),
-        })
-    };
-    let exceptions = rows.iter().map(|Row { source, name, unit, key, stats }| {
+fn exceptions(sources: &[SourceExceptions], rows: &[ExceptionRow<'_>]) -> Value {
+    let exceptions = rows.iter().map(|ExceptionRow { source, name, unit, key, stats }| {
         json!({
             "source": source, "number": key.number, "interrupt": key.interrupt, "name": name, "unit": unit,
             "count": stats.count, "unfinished": stats.unfinished, "interrupted": stats.interrupted,
@@ -202,4 +219,22 @@ fn object(sources: &[SourceExceptions], rows: &[Row<'_>]) -> Value {
     let deepest = sources.iter().map(|source| source.exceptions.deepest()).max();
     let strays: u64 = sources.iter().map(|source| source.exceptions.strays()).sum();
     json!({ "exceptions": exceptions.collect::<Vec<_>>(), "deepest": deepest.unwrap_or(0), "stray_returns": strays })
+}
+
+fn threads(rows: &[ThreadRow<'_>]) -> Value {
+    let thread = |ThreadRow { source, name, unit, key, stats }: &ThreadRow<'_>| {
+        let mut row = json!({
+            "source": source, "name": name, "unit": unit, "count": stats.count, "unfinished": stats.unfinished,
+            "durations": spread(&stats.durations),
+        });
+        match *key {
+            ThreadKey::Context(thread) => {
+                row["context_id"] = thread.context_id.into();
+                row["vmid"] = thread.vmid.into();
+            }
+            ThreadKey::Value(value) => row["value"] = format!("{value:#x}").into(),
+        }
+        row
+    };
+    rows.iter().map(thread).collect()
 }

@@ -2,10 +2,9 @@
 
 use std::fmt::Write;
 
-use tracewright::{SourceExceptions, names, words};
+use tracewright::{ExceptionRow, SourceExceptions, ThreadRow, names, words};
 use tracewright_core::text::Printable;
 
-use super::Row;
 use crate::record::grouped;
 use crate::terminal::{END, HEADING, width};
 
@@ -13,7 +12,7 @@ use crate::terminal::{END, HEADING, width};
 const NUMBERS: usize = 62;
 
 /// A table for each source.
-pub fn all(sources: &[SourceExceptions], rows: &[Row<'_>]) -> String {
+pub fn all(sources: &[SourceExceptions], rows: &[ExceptionRow<'_>]) -> String {
     let mut text = String::new();
     let mut last = None;
     for row in rows {
@@ -41,7 +40,7 @@ pub fn all(sources: &[SourceExceptions], rows: &[Row<'_>]) -> String {
     text
 }
 
-fn heading(text: &mut String, row: &Row<'_>, again: bool) {
+fn heading(text: &mut String, row: &ExceptionRow<'_>, again: bool) {
     let _ =
         writeln!(text, "{}{}: times in {}", if again { "\n" } else { "" }, Printable(row.source), row.unit);
     let _ = writeln!(
@@ -51,8 +50,47 @@ fn heading(text: &mut String, row: &Row<'_>, again: bool) {
     );
 }
 
+/// A table of threads for each source.
+pub fn threads(rows: &[ThreadRow<'_>]) -> String {
+    let mut text = String::new();
+    for of in rows.chunk_by(|row, next| row.source == next.source) {
+        let (source, unit) = (Printable(of[0].source), of[0].unit);
+        let _ = writeln!(text, "{}{source}: times in {unit}", if text.is_empty() { "" } else { "\n" });
+        let _ = writeln!(
+            text,
+            "{HEADING}{:>8}{:>10}{:>10}{:>12}{:>14}{:>6}  thread{END}",
+            "count", "shortest", "median", "longest", "total", "%"
+        );
+        let all: u128 = of.iter().map(|row| row.stats.durations.total()).sum();
+        for ThreadRow { name, stats, .. } in of {
+            let durations = &stats.durations;
+            let time = |time: Option<u64>| time.map_or("-".into(), grouped);
+            let [shortest, median, longest] =
+                [durations.least(), durations.median(), durations.most()].map(time);
+            let total = durations.total();
+            let share = format!("{:.1}", 100.0 * total as f64 / all.max(1) as f64);
+            let total = grouped(u64::try_from(total).unwrap_or(u64::MAX));
+            let count = grouped(stats.count);
+            let name = names::cut(name, width().saturating_sub(NUMBERS).max(8));
+            let _ = writeln!(
+                text,
+                "{count:>8}{shortest:>10}{median:>10}{longest:>12}{total:>14}{share:>6}  {name}"
+            );
+        }
+    }
+    let unfinished: u64 = rows.iter().map(|row| row.stats.unfinished).sum();
+    if unfinished > 0 {
+        let _ = writeln!(
+            text,
+            "\n{} whose beginning or end is not in the trace",
+            words::count(unfinished, "run")
+        );
+    }
+    text
+}
+
 /// Lines below the tables.
-fn notes(text: &mut String, sources: &[SourceExceptions], rows: &[Row<'_>]) {
+fn notes(text: &mut String, sources: &[SourceExceptions], rows: &[ExceptionRow<'_>]) {
     let deepest = sources.iter().map(|source| source.exceptions.deepest()).max().unwrap_or(0);
     let unfinished: u64 = rows.iter().map(|row| row.stats.unfinished).sum();
     let strays: u64 = sources.iter().map(|source| source.exceptions.strays()).sum();

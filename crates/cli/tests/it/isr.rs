@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use std::process::Command;
+
 use crate::run::{ETRACE, elf, run, values};
 use serde_json::Value;
-use tracewright_testkit::Scratch;
+use tracewright_testkit::{Scratch, has_programs};
 
 /// Number of times that each exception came, and how many instructions each took that ended, in increasing order.
 type Told = BTreeMap<(u64, bool), (u64, Vec<u64>)>;
@@ -88,4 +90,77 @@ fn a_part_has_what_began_in_it() {
     let cells: Vec<_> = csv.lines().nth(1).unwrap().split(',').collect();
     assert_eq!((cells[5], cells[10]), (&*count.to_string(), &*longest.to_string()));
     assert!(std::fs::read_to_string(place.join("isr.svg")).unwrap().contains("exceptions by duration"));
+}
+
+/// Threads as the test's own replay of the listing has them: value, number of runs that ended, and the instructions in them.
+fn listed_threads(listing: &str, variable: u64) -> BTreeMap<u64, Vec<u64>> {
+    let number = |row: &Value, name: &str| {
+        u64::from_str_radix(row[name].as_str()?.strip_prefix("0x")?, 16).ok()
+    };
+    let (mut threads, mut ran, mut depth, mut began) = (BTreeMap::<_, Vec<_>>::new(), 0, 0, 0);
+    let (mut now, mut next) = (None::<(u64, u64)>, None::<u64>);
+    for row in values(listing) {
+        match row["kind"].as_str() {
+            Some("block") => {
+                ran += row["instructions"].as_u64().unwrap();
+                depth -= u64::from(row["ended"] == "trap return");
+                if let (0, Some(thread)) = (depth, next) {
+                    next = None;
+                    if now.is_none_or(|(running, _)| running != thread) {
+                        if let Some((thread, since)) = now.replace((thread, ran)) {
+                            threads.entry(thread).or_default().push(began - since);
+                        }
+                    }
+                }
+            }
+            Some("exception") => {
+                if depth == 0 {
+                    began = ran;
+                }
+                depth += 1;
+            }
+            Some("data") if row["access"] == "store" && number(&row, "address") == Some(variable) => {
+                next = number(&row, "value");
+            }
+            _ => {}
+        }
+    }
+    threads.values_mut().for_each(|times| times.sort_unstable());
+    threads
+}
+
+/// Threads are those that the system's stores to its variable tell, and each task of the program is one.
+#[test]
+fn threads_are_those_that_stores_tell() {
+    const NM: &str = "llvm-nm-19";
+    if !has_programs("threads by stores", &[NM]) {
+        return;
+    }
+    let place = Scratch::new("isr-threads");
+    let capture = place.join("run");
+    for program in ["tasks", "tasks32"] {
+        let elf = elf(program);
+        run!("{ETRACE} {capture} --force --option data=address,value {elf}");
+        let symbols = Command::new(NM).arg(&elf).output().unwrap();
+        let symbols = String::from_utf8(symbols.stdout).unwrap();
+        let line = symbols.lines().find(|line| line.ends_with(" current")).unwrap();
+        let variable = u64::from_str_radix(line.split(' ').next().unwrap(), 16).unwrap();
+        let expected = listed_threads(&run!("decode {capture} --json").out, variable);
+        assert_eq!(expected.len(), 2, "{program}");
+        let object = run!("isr {capture} --thread-symbol current --json").json();
+        let rows = object["threads"].as_array().unwrap();
+        assert_eq!(rows.len(), expected.len(), "{program}: {object}");
+        for (row, (value, times)) in rows.iter().zip(&expected) {
+            assert_eq!(row["value"], format!("{value:#x}"), "{program}");
+            assert_eq!(row["durations"]["count"], times.len(), "{program}: {row}");
+            assert_eq!(row["durations"]["shortest"], times[0], "{program}: {row}");
+            assert_eq!(row["durations"]["longest"], times[times.len() - 1], "{program}: {row}");
+            assert_eq!(row["durations"]["total"], times.iter().sum::<u64>(), "{program}: {row}");
+            assert!(times.len() > 10, "{program}: too few to tell");
+        }
+        let csv = run!("isr {capture} --thread-symbol current --format csv").out;
+        assert_eq!(csv.lines().count(), 3, "{csv}");
+    }
+    run!("isr {capture} --thread-symbol nothing").ends(2).says("no program has a variable of this name");
+    run!("isr {capture} --threads").ends(0).says("the trace tells no thread");
 }

@@ -1,6 +1,7 @@
 //! Symbols and source lines by address, and addresses by name.
 
 mod name;
+mod objects;
 mod plt;
 mod select;
 mod table;

@@ -10,6 +10,7 @@ pub mod annotate;
 pub mod call_tree;
 pub mod coverage;
 pub mod diff;
+pub mod exceptions;
 pub mod profile;
 pub mod stalls;
 

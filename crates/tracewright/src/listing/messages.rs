@@ -2,11 +2,15 @@
 
 use std::fmt::Write as _;
 
-use tracewright::words;
 use tracewright_core::{Delay, Exception, ExceptionChange, Message, Watched, Write};
 use tracewright_engine::{At, Line};
 
+use crate::words;
+
 /// Writes a local timestamp as text.
+///
+/// # Errors
+/// Never fails: writing to a line does not.
 pub fn local_time(line: &mut Line, cycles: u32, delay: Delay) -> std::fmt::Result {
     write!(line, "local time +{}", words::count(cycles.into(), "cycle"))?;
     line.write_str(match (delay.timestamp, delay.packet) {
@@ -18,6 +22,9 @@ pub fn local_time(line: &mut Line, cycles: u32, delay: Delay) -> std::fmt::Resul
 }
 
 /// Writes a message as text.
+///
+/// # Errors
+/// Never fails: writing to a line does not.
 pub fn message(line: &mut Line, at: &At<'_>, message: &Message) -> std::fmt::Result {
     match message {
         Message::Write(value) => write(line, value),
@@ -72,7 +79,7 @@ fn write(line: &mut Line, write: &Write) -> std::fmt::Result {
 }
 
 /// Writes a message as members of a JSON object.
-pub fn json(line: &mut Line, at: &At<'_>, message: &Message) -> std::fmt::Result {
+pub(super) fn json(line: &mut Line, at: &At<'_>, message: &Message) -> std::fmt::Result {
     match message {
         Message::Write(Write { master, channel, bits, value, marked, trigger }) => {
             write!(

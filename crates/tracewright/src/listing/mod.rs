@@ -1,12 +1,17 @@
 //! Listings: elements as lines of text, with the cycles of instructions where a clock tells them.
 //!
-//! [`Listing`] decodes to the lines that a [`Lines`] of your own makes; [`TextCache`] keeps those of blocks, which run again and again.
+//! [`Listing`] decodes to the lines that a [`Lines`] makes: [`Json`], or one of your own. [`TextCache`] keeps those of blocks, which run
+//! again and again.
+
+pub(crate) mod json;
+pub mod messages;
 
 use tracewright_core::{Element, Stamp};
 use tracewright_engine::{At, Consumer, Line, Source};
 
 use crate::clocks::{ClockEnd, Clocks, SourceClock};
 pub use crate::text_cache::TextCache;
+pub use self::json::Json;
 
 /// Time of an element.
 #[derive(Clone, Copy, Debug, Default)]
@@ -15,6 +20,44 @@ pub struct When<'a> {
     pub stamps: Option<&'a [Stamp]>,
     /// Last timestamp of its source.
     pub time: Option<u64>,
+}
+
+/// How much of a trace a listing shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// A line for each block.
+    Blocks,
+    /// A line for each instruction.
+    Instructions {
+        /// Set for the functions inlined at each instruction.
+        inlined: bool,
+    },
+    /// A line for each block, and for all that tells when it ran.
+    Elements,
+}
+
+impl Detail {
+    /// Returns whether it shows an element.
+    pub fn shows(self, element: &Element) -> bool {
+        match element {
+            // The gap tells it.
+            Element::Lost(_) => false,
+            Element::Timestamp { .. }
+            | Element::TimestampMarker
+            | Element::Cycles(_)
+            | Element::LocalTime { .. }
+            | Element::Event(_) => self == Self::Elements,
+            _ => true,
+        }
+    }
+
+    /// Returns what tells whether it shows an element.
+    pub fn filter(self) -> fn(&Element) -> bool {
+        match self {
+            Self::Blocks | Self::Instructions { .. } => |element| Self::Blocks.shows(element),
+            Self::Elements => |element| Self::Elements.shows(element),
+        }
+    }
 }
 
 /// A writer of lines for elements.

@@ -1,26 +1,22 @@
+//! Elements as JSON objects, one per line. Addresses and other 64-bit values are hexadecimal strings: JSON numbers lose bits above 53.
+
 use std::fmt::Write as _;
 
-use tracewright_core::{Block, Element, Ended, Exception, Transaction};
+use tracewright_core::{Block, Element, Ended, Exception, Stamp, Transaction};
+use tracewright_engine::{At, Line};
 use tracewright_flow::Instructions;
-
-use tracewright::listing::{Lines, TextCache, When};
-use tracewright::{disassembly, words};
-use tracewright_engine::At;
 use tracewright_profile::inlined_at;
 
-use super::cycles;
-use super::messages;
-use super::text::Detail;
-use tracewright_engine::Line;
+use super::{Detail, Lines, TextCache, When, messages};
+use crate::{disassembly, words};
 
-/// One object per line. Addresses and other 64-bit values are hexadecimal strings: JSON numbers lose bits above 53.
+/// Writer of elements as JSON objects.
+#[derive(Debug)]
 pub struct Json {
-    /// The buffer's name, quoted.
-    pub buffer: String,
-    pub detail: Detail,
-    /// Whether each object has a timestamp.
-    pub times: bool,
-    pub bodies: TextCache,
+    buffer: String,
+    detail: Detail,
+    times: bool,
+    bodies: TextCache,
 }
 
 impl Lines for Json {
@@ -40,7 +36,7 @@ impl Lines for Json {
                     for body in text.split_inclusive(|&byte| byte == b'\n') {
                         self.head(line, at, when.time);
                         if let Some(stamp) = stamps.next() {
-                            cycles::json(line, *stamp);
+                            cycle(line, *stamp);
                         }
                         line.append(body);
                     }
@@ -56,6 +52,11 @@ impl Lines for Json {
 }
 
 impl Json {
+    /// Creates a writer for the elements of the buffer with this name. With `times`, each object has the last timestamp before it.
+    pub fn new(buffer: &str, detail: Detail, times: bool) -> Self {
+        Self { buffer: quoted_name(buffer), detail, times, bodies: TextCache::new() }
+    }
+
     fn head(&self, line: &mut Line, at: &At<'_>, time: Option<u64>) {
         line.text(r#"{"buffer":"#).text(&self.buffer).text(r#","offset":"#).decimal(at.place.offset);
         line.text(r#","id":"#).decimal(at.source.id.into());
@@ -106,9 +107,13 @@ fn instructions(line: &mut Line, at: &At<'_>, block: &Block, shows_inlined: bool
     }
 }
 
-/// Text in quotes.
+/// Returns text in quotes.
+pub(crate) fn quoted_name(text: &str) -> String {
+    serde_json::to_string(text).unwrap_or_default()
+}
+
 fn quoted(line: &mut Line, text: &str) {
-    line.text(&serde_json::to_string(text).unwrap_or_default());
+    line.text(&quoted_name(text));
 }
 
 fn symbol(line: &mut Line, at: &At<'_>, address: u64) {
@@ -124,8 +129,8 @@ fn symbol(line: &mut Line, at: &At<'_>, address: u64) {
     }
 }
 
-/// The element's own fields, each with a comma before it.
-pub fn fields(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
+/// Writes the element's own fields, each with a comma before it.
+pub(crate) fn fields(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Result {
     let number = |line: &mut Line, name: &str, value: Option<u32>| {
         value.map_or(Ok(()), |value| write!(line, r#","{name}":{value}"#))
     };
@@ -245,4 +250,16 @@ pub fn fields(line: &mut Line, at: &At<'_>, element: &Element) -> std::fmt::Resu
         Element::Lost(_) => Ok(()),
         Element::End => line.write_str(r#","kind":"end""#),
     }
+}
+
+/// Writes the cycle of an instruction as fields, each with a comma before it.
+fn cycle(line: &mut Line, stamp: Stamp) {
+    match stamp {
+        Stamp::Exact(cycle) => line.text(r#","cycle":"#).decimal(cycle),
+        Stamp::Between(first, last) => {
+            line.text(r#","cycle":null,"cycle_from":"#).decimal(first).text(r#","cycle_to":"#).decimal(last)
+        }
+        Stamp::From(first) => line.text(r#","cycle":null,"cycle_from":"#).decimal(first),
+        Stamp::Unknown => line.text(r#","cycle":null"#),
+    };
 }
