@@ -232,9 +232,8 @@ mod tests {
         let tick =
             [change(15, ExceptionChange::Entered), cycles(100), change(15, ExceptionChange::Left), cycles(1)];
         let back = [change(0, ExceptionChange::Resumed), cycles(3)];
-        let elements = |low| {
-            [switch(0x2000_0100, low), tick.to_vec(), back.to_vec(), switch(0x2000_0200, low)].concat()
-        };
+        let elements =
+            |low| [switch(0x2000_0100, low), tick.to_vec(), back.to_vec(), switch(0x2000_0200, low)].concat();
         let expected = [(Value(0x2000_0100), 1, 0, [Some(114); 2]), (Value(0x2000_0200), 1, 1, [None; 2])];
         check(ThreadsBy::Comparator(1), &elements(None), &expected);
         check(ThreadsBy::Comparator(0), &elements(None), &[]);
@@ -259,7 +258,8 @@ mod tests {
             cycles(5),
             store(0x100, 1),
         ];
-        let expected = [(ThreadKey::Value(1), 2, 1, [Some(10); 2]), (ThreadKey::Value(2), 1, 0, [Some(5); 2])];
+        let expected =
+            [(ThreadKey::Value(1), 2, 1, [Some(10); 2]), (ThreadKey::Value(2), 1, 0, [Some(5); 2])];
         check(ThreadsBy::Variable(0x100), &elements, &expected);
     }
 
@@ -270,8 +270,17 @@ mod tests {
             Element::Context(context, Isa::A64)
         };
         let gap = Element::Gap { reason: GapReason::Overflow, from: 0, to: 1 };
-        let elements =
-            [cycles(1), context(5), cycles(10), context(5), cycles(1), context(6), cycles(4), gap, context(6)];
+        let elements = [
+            cycles(1),
+            context(5),
+            cycles(10),
+            context(5),
+            cycles(1),
+            context(6),
+            cycles(4),
+            gap,
+            context(6),
+        ];
         let key = |id| ThreadKey::Context(Thread { vmid: None, context_id: Some(id) });
         let expected = [(key(5), 1, 0, [Some(11); 2]), (key(6), 2, 2, [None; 2])];
         check(ThreadsBy::Context, &elements, &expected);

@@ -94,9 +94,8 @@ fn a_part_has_what_began_in_it() {
 
 /// Threads as the test's own replay of the listing has them: value, number of runs that ended, and the instructions in them.
 fn listed_threads(listing: &str, variable: u64) -> BTreeMap<u64, Vec<u64>> {
-    let number = |row: &Value, name: &str| {
-        u64::from_str_radix(row[name].as_str()?.strip_prefix("0x")?, 16).ok()
-    };
+    let number =
+        |row: &Value, name: &str| u64::from_str_radix(row[name].as_str()?.strip_prefix("0x")?, 16).ok();
     let (mut threads, mut ran, mut depth, mut began) = (BTreeMap::<_, Vec<_>>::new(), 0, 0, 0);
     let (mut now, mut next) = (None::<(u64, u64)>, None::<u64>);
     for row in values(listing) {

@@ -34,8 +34,9 @@ pub fn rows(exceptions: &[ExceptionRow<'_>]) -> String {
 
 /// Returns a row for each thread of each source.
 pub fn threads(threads: &[ThreadRow<'_>]) -> String {
-    let mut csv =
-        Csv::<12>::new("source,context_id,vmid,value,name,unit,count,unfinished,shortest,median,longest,total");
+    let mut csv = Csv::<12>::new(
+        "source,context_id,vmid,value,name,unit,count,unfinished,shortest,median,longest,total",
+    );
     for ThreadRow { source, name, unit, key, stats } in threads {
         let ThreadStats { count, unfinished, durations } = stats;
         let (context_id, vmid, value) = match *key {

@@ -9,9 +9,9 @@ pub mod messages;
 use tracewright_core::{Element, Stamp};
 use tracewright_engine::{At, Consumer, Line, Source};
 
+pub use self::json::Json;
 use crate::clocks::{ClockEnd, Clocks, SourceClock};
 pub use crate::text_cache::TextCache;
-pub use self::json::Json;
 
 /// Time of an element.
 #[derive(Clone, Copy, Debug, Default)]
