@@ -183,7 +183,7 @@ impl Threads {
 
 #[cfg(test)]
 mod tests {
-    use tracewright_core::{DataAccess, DataKind, Delay, ExceptionChange, GapReason, Isa};
+    use tracewright_core::{DataAccess, DataKind, Delay, ExceptionChange, GapReason, Isa, Security};
 
     use super::*;
 
@@ -266,7 +266,8 @@ mod tests {
     #[test]
     fn context_ids_are_threads_and_missing_trace_ends_one() {
         let context = |id| {
-            let context = Context { context_id: Some(id), ..Context::default() };
+            let security = Security::NonSecure;
+            let context = Context { level: 0, security, is_64bit: true, vmid: None, context_id: Some(id) };
             Element::Context(context, Isa::A64)
         };
         let gap = Element::Gap { reason: GapReason::Overflow, from: 0, to: 1 };
