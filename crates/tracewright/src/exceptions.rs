@@ -88,7 +88,7 @@ impl SourceExceptions {
                 ThreadKey::Value(value) => match image.symbols().variable_at(value) {
                     Some((name, start)) if start == value => name.into(),
                     Some((name, start)) => format!("{name}+{:#x}", value - start),
-                    None => format!("{value:#x}"),
+                    None => format!("thread {value:#x}"),
                 },
             };
             ThreadRow { source: &capture.sources[self.index].name, name, unit, key: *key, stats }

@@ -223,18 +223,14 @@ fn exceptions(sources: &[SourceExceptions], rows: &[ExceptionRow<'_>]) -> Value 
 
 fn threads(rows: &[ThreadRow<'_>]) -> Value {
     let thread = |ThreadRow { source, name, unit, key, stats }: &ThreadRow<'_>| {
-        let mut row = json!({
+        let (ids, value) = match *key {
+            ThreadKey::Context(thread) => (thread, None),
+            ThreadKey::Value(value) => (Default::default(), Some(format!("{value:#x}"))),
+        };
+        json!({
             "source": source, "name": name, "unit": unit, "count": stats.count, "unfinished": stats.unfinished,
-            "durations": spread(&stats.durations),
-        });
-        match *key {
-            ThreadKey::Context(thread) => {
-                row["context_id"] = thread.context_id.into();
-                row["vmid"] = thread.vmid.into();
-            }
-            ThreadKey::Value(value) => row["value"] = format!("{value:#x}").into(),
-        }
-        row
+            "context_id": ids.context_id, "vmid": ids.vmid, "value": value, "durations": spread(&stats.durations),
+        })
     };
     rows.iter().map(thread).collect()
 }
