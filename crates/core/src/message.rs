@@ -5,6 +5,8 @@
 pub enum Message {
     /// A value that software, or hardware on its behalf, wrote to a channel.
     Write(Write),
+    /// A report of the source about itself (STM).
+    Report(Report),
     /// A change of exception that the core's debug hardware saw (DWT).
     Exception {
         /// Number of the exception, as the core counts it: 16 is the first interrupt.
@@ -28,8 +30,8 @@ pub enum Message {
 /// A value that was written to a channel of an instrumentation source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Write {
-    /// Number of the bus master that wrote (STM). 0 where there is only one.
-    pub master: u16,
+    /// Number of the bus master that wrote (STM). `None` where there is only one (ITM), or if it is not known.
+    pub master: Option<u16>,
     /// Channel, or stimulus port.
     pub channel: u32,
     /// Size of the value in bits: 4, 8, 16, 32 or 64. 0 if there is only a mark.
@@ -40,6 +42,28 @@ pub struct Write {
     pub marked: bool,
     /// Whether the value is that of a trigger.
     pub trigger: bool,
+}
+
+/// A report of an instrumentation source about itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Report {
+    /// Number of the bus master that was the current one, if there was one.
+    pub master: Option<u16>,
+    /// Channel that was the current one.
+    pub channel: u32,
+    /// What the source reports.
+    pub what: Reported,
+}
+
+/// What an instrumentation source reports about itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reported {
+    /// Frequency of the clock that timestamps count, in hertz. 0 if the source does not know it.
+    Frequency(u32),
+    /// An error of the current master, such as lost writes, with a code that the source defines.
+    MasterError(u8),
+    /// An error of some master, with a code that the source defines.
+    GlobalError(u8),
 }
 
 /// A change of the exception that a core handles.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use tracewright_core::{Delay, Exception, ExceptionChange, Message, Watched, Write};
+use tracewright_core::{Delay, Exception, ExceptionChange, Message, Report, Reported, Watched, Write};
 use tracewright_engine::{At, Line};
 
 use crate::words;
@@ -28,6 +28,7 @@ pub fn local_time(line: &mut Line, cycles: u32, delay: Delay) -> std::fmt::Resul
 pub fn message(line: &mut Line, at: &At<'_>, message: &Message) -> std::fmt::Result {
     match message {
         Message::Write(value) => write(line, value),
+        Message::Report(value) => report(line, value),
         Message::Exception { number, change } => {
             let change = match change {
                 ExceptionChange::Entered => "entered",
@@ -68,7 +69,7 @@ fn write(line: &mut Line, write: &Write) -> std::fmt::Result {
     } else {
         "write"
     });
-    if master != 0 {
+    if let Some(master) = master {
         write!(line, " master {master}")?;
     }
     write!(line, " channel {channel}")?;
@@ -78,16 +79,33 @@ fn write(line: &mut Line, write: &Write) -> std::fmt::Result {
     line.write_str(if marked && bits > 0 { ", marked" } else { "" })
 }
 
+fn report(line: &mut Line, report: &Report) -> std::fmt::Result {
+    match (report.what, report.master) {
+        (Reported::Frequency(hertz), _) => write!(line, "timestamp frequency {hertz} Hz"),
+        (Reported::MasterError(code), Some(master)) => write!(line, "error {code:#x} of master {master}"),
+        (Reported::MasterError(code), None) => write!(line, "error {code:#x} of a master"),
+        (Reported::GlobalError(code), _) => write!(line, "global error {code:#x}"),
+    }
+}
+
 /// Writes a message as members of a JSON object.
 pub(super) fn json(line: &mut Line, at: &At<'_>, message: &Message) -> std::fmt::Result {
     match message {
         Message::Write(Write { master, channel, bits, value, marked, trigger }) => {
-            write!(
-                line,
-                r#","kind":"message","master":{master},"channel":{channel},"bits":{bits},"value":"{value:#x}""#
-            )?;
+            line.text(r#","kind":"message""#);
+            json_master(line, *master)?;
+            write!(line, r#","channel":{channel},"bits":{bits},"value":"{value:#x}""#)?;
             write!(line, r#","marked":{marked},"trigger":{trigger}"#)
         }
+        Message::Report(Report { master, what, .. }) => match what {
+            Reported::Frequency(hertz) => write!(line, r#","kind":"timestamp frequency","hertz":{hertz}"#),
+            Reported::MasterError(code) => {
+                line.text(r#","kind":"master error""#);
+                json_master(line, *master)?;
+                write!(line, r#","code":{code}"#)
+            }
+            Reported::GlobalError(code) => write!(line, r#","kind":"global error","code":{code}"#),
+        },
         Message::Exception { number, change } => {
             let change = match change {
                 ExceptionChange::Entered => "entered",
@@ -126,6 +144,10 @@ pub(super) fn json(line: &mut Line, at: &At<'_>, message: &Message) -> std::fmt:
             }
         }
     }
+}
+
+fn json_master(line: &mut Line, master: Option<u16>) -> std::fmt::Result {
+    master.map_or(Ok(()), |master| write!(line, r#","master":{master}"#))
 }
 
 /// Returns the names of the event counters of a core, of those whose bit is set.
