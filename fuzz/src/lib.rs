@@ -8,6 +8,8 @@
 mod core;
 #[path = "../../crates/coresight/tests/fuzz_etm3.rs"]
 mod coresight_etm3;
+#[path = "../../crates/coresight/tests/fuzz_mtb.rs"]
+mod coresight_mtb;
 #[path = "../../crates/coresight/tests/fuzz_ptm.rs"]
 mod coresight_ptm;
 #[path = "../../crates/profile/tests/fuzz_coverage.rs"]
@@ -102,6 +104,7 @@ pub const BODIES: &[Body] = &[
     // Trace.
     body("deframe", frames::deframe, "etm", 4096),
     body("frame", frames::frame, "", 2048),
+    body("mtb", coresight_mtb::mtb, "", 1024),
     body("ptm", coresight_ptm::ptm, "", 2048),
     body("packets", etm::packets, "etm", 4096),
     body("decode", etm::decode, "etm", 4096),

@@ -12,8 +12,8 @@ use tracewright_testkit::perf::Form;
 use tracewright_testkit::{Rng, captures};
 
 use crate::{
-    BODIES, Body, coresight_etm3, coresight_ptm, delta, etm, etrace_data, etrace_encode, etrace_packets,
-    frames, hart_logs, hart_programs, image, input, profile, qemu,
+    BODIES, Body, coresight_etm3, coresight_mtb, coresight_ptm, delta, etm, etrace_data, etrace_encode,
+    etrace_packets, frames, hart_logs, hart_programs, image, input, profile, qemu,
 };
 
 const MADE: u64 = 24;
@@ -111,6 +111,7 @@ fn of(body: &Body) -> Vec<Vec<u8>> {
             .into_iter()
             .chain(prefixed(&[0, 9], files(&["samples", "shared/captures/coresight"], &["bin"], most)))
             .collect(),
+        "mtb" => (0..MADE).map(coresight_mtb::made).collect(),
         "ptm" => (0..MADE).map(coresight_ptm::made).collect(),
         "etm3" => made(coresight_etm3::any_bytes),
         "packets" => made(etm::any_bytes)

@@ -1,12 +1,11 @@
+mod source;
+
 use tracewright_core::{Block, Class, Ended, Flow, Isa, MemorySpace, Role};
 use tracewright_image::Image;
 use tracewright_isa::ItState;
 
 use crate::scan::instruction;
 use crate::{Branches, End, Graph, Node, NodeId, ReturnStack, Stop};
-
-/// Maximum number of not-taken branches that one source address may stand for. More are damage.
-const MOST_NOT_TAKEN: usize = 1 << 12;
 
 /// Maximum number of nodes, after which the graph is emptied. This bounds the memory for a program of any size (to
 /// about 30 MB).
@@ -447,45 +446,6 @@ impl<'i> Walker<'i> {
                 Flow::Next | Flow::Direct | Flow::Indirect | Flow::Pair => return self.stuck(told),
             }
         }
-    }
-
-    /// Checks that the code from here on, over branches that are not taken, has a block that ends with the
-    /// instruction at `last`, and that this instruction is traced. Reports nothing.
-    ///
-    /// # Errors
-    /// If there is no such block. The current address is then unknown.
-    pub fn leads_to(&mut self, last: u64, told: &mut impl Trail) -> Result<(), Stuck> {
-        if self.here(told).is_none() {
-            return Ok(());
-        }
-        let mut here = self.here;
-        let mut stuck = Stuck::Missed(self.graph.node(here).start());
-        for _ in 0..MOST_NOT_TAKEN {
-            let node = *self.graph.node(here);
-            let is_told = node.class().flow != Flow::Wait || self.rules.waits_are_traced;
-            if node.count() > 0 && node.last() == last && is_told {
-                return Ok(());
-            }
-            let falls_through = node.direct_target() == Some((node.end(), node.isa()));
-            if node.class().is_branch()
-                && !node.class().conditional
-                && !falls_through
-                && !self.rules.trust_program
-            {
-                stuck = Stuck::NotTaken(node.last());
-                break;
-            }
-            if node.start() > last || node.end() > last || node.class() == Class::NEXT {
-                break;
-            }
-            here = self.graph.next(here);
-        }
-        let space = self.graph.node(here).space();
-        if self.graph.image().read(last, space).is_empty() {
-            stuck = Stuck::NoCode(last);
-        }
-        self.lose();
-        Err(stuck)
     }
 
     /// Returns the start of the node with a branch between here and `address`, if there is one.

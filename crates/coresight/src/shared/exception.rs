@@ -85,6 +85,26 @@ pub const fn name(number: u16) -> &'static str {
     }
 }
 
+/// Returns the name of an exception of M profile with the architecture's number, that of its vector.
+pub fn m_profile(number: u16) -> String {
+    match number {
+        0 => "Unknown exception".into(),
+        1 => "Reset".into(),
+        2 => "NMI".into(),
+        3 => "HardFault".into(),
+        4 => "MemManage".into(),
+        5 => "BusFault".into(),
+        6 => "UsageFault".into(),
+        7 => "SecureFault".into(),
+        11 => "SVC".into(),
+        12 => "DebugMonitor".into(),
+        14 => "PendSV".into(),
+        15 => "SysTick".into(),
+        16.. => format!("IRQ{}", number - 16),
+        _ => "Reserved".into(),
+    }
+}
+
 /// Returns the name of an exception of A or R profile, as OpenCSD prints it.
 pub const fn opencsd_name(number: u16) -> &'static str {
     match number {

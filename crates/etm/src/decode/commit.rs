@@ -1,7 +1,7 @@
 //! Committed elements: moves the walker and emits elements.
 
 use tracewright_core::{
-    Block, Class, Contradiction, Element, Ended, Exception, Flow, Isa, Mismatch, Role, TraceOn, Transaction,
+    Block, Contradiction, Element, Ended, Exception, Flow, Isa, Mismatch, Role, TraceOn, Transaction,
 };
 use tracewright_flow::{Branches, ElementSink, End, Graph, NodeId, Stuck, Trail};
 
@@ -219,42 +219,15 @@ impl Decoder<'_> {
         let synthesise = self.params.is_ete();
         let result = if self.options.join_source_walks {
             let mut join = Join { joined: None, sink };
-            let result = self.walk_to(source.value, &mut Tell::new(offset, synthesise, &mut join));
+            let result = self.walker.run_over(source.value, &mut Tell::new(offset, synthesise, &mut join));
             if let Some(joined) = join.joined {
                 sink.block(offset, &joined);
             }
             result
         } else {
-            self.walk_to(source.value, &mut Tell::new(offset, synthesise, sink))
+            self.walker.run_over(source.value, &mut Tell::new(offset, synthesise, sink))
         };
         result.or_else(|stuck| self.stuck(offset, stuck, source.value, sink))
-    }
-
-    /// Walks to the instruction at `source` and over it. Branches on the way are not taken.
-    fn walk_to(&mut self, source: u64, told: &mut impl Trail) -> Result<(), Stuck> {
-        // A path that leads elsewhere did not run.
-        self.walker.leads_to(source, told)?;
-        loop {
-            let Some(node) = self.walker.here(told) else { return Ok(()) };
-            let at_end = node.count() > 0 && node.block(Ended::Taken).last() == source;
-            // A node that ends without a branch: the code ends there.
-            let is_branch = node.class().is_branch() || node.class() == Class::NEXT;
-            let (start, end) = (node.start(), node.end());
-            // The source is inside the block or after it: where a block of another program would end.
-            if !at_end && source < end || start > source {
-                self.walker.lose();
-                return Err(Stuck::Missed(start));
-            }
-            // A wait that is not traced does not end a walk to the next branch.
-            if at_end || is_branch {
-                self.walker.branch(at_end, told)?;
-            } else {
-                self.walker.run_to(end, told)?;
-            }
-            if at_end {
-                return Ok(());
-            }
-        }
     }
 
     /// Goes where the last branch returns to, if it is a return.

@@ -57,7 +57,28 @@ fn source_addresses_are_of_what_is_traced() {
         ] {
             let mut walker = Walker::new(&image, rules);
             walker.set_address(0x1000, Isa::A64);
-            assert_eq!(walker.leads_to(source, &mut Nothing), expected, "{source:#x}");
+            assert_eq!(walker.run_over(source, &mut Nothing), expected, "{source:#x}");
         }
+    }
+}
+
+/// Up to an address that the trace names, no branch is taken, and an unconditional one is in the way.
+#[test]
+fn walks_up_to_an_address() {
+    let [nop, wfi, b_eq, b] = [0xd503_201f, 0xd503_207f, 0x5400_0040, 0x1400_0002];
+    let image = image(&[nop, wfi, nop, b_eq, nop, b, nop]);
+    for (address, expected) in [
+        (0x1000, Ok(())),
+        (0x1008, Ok(())),
+        (0x1010, Ok(())),
+        (0x1014, Ok(())),
+        (0x1018, Err(Stuck::NotTaken(0x1014))),
+        (0x0ffc, Err(Stuck::NoCode(0x0ffc))),
+    ] {
+        let mut walker = Walker::new(&image, Rules { waits_are_traced: true, ..Rules::default() });
+        walker.set_address(0x1000, Isa::A64);
+        assert_eq!(walker.run_up_to(address, &mut Nothing), expected, "{address:#x}");
+        let here = expected.is_ok().then_some((address, Isa::A64));
+        assert_eq!(walker.address(), here, "{address:#x}");
     }
 }
