@@ -49,7 +49,7 @@ pub enum Element {
     /// it.
     LocalTime {
         /// Number of cycles.
-        cycles: u32,
+        cycles: u64,
         /// Delay of the timestamp or of the messages after what they report.
         delay: Delay,
     },

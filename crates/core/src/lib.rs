@@ -43,7 +43,7 @@ pub use crc32::Crc32;
 pub use data::{AtomicOp, CsrOp, DataAccess, DataKind};
 pub use element::{Contradiction, Element, Exception, GapReason, Mismatch, TraceOn, Transaction};
 pub use isa::{Class, Flow, Isa, Role};
-pub use message::{Delay, ExceptionChange, Message, Report, Reported, Watched, Write};
+pub use message::{Delay, ExceptionChange, Message, Report, Reported, Sample, Watched, Write};
 pub use space::MemorySpace;
 pub use stamp::Stamp;
 pub use trace_id::TraceId;

@@ -14,10 +14,12 @@ pub enum Message {
         /// What happened.
         change: ExceptionChange,
     },
-    /// Address of the current instruction at a regular interval; `None` while the core sleeps.
-    Sample(Option<u64>),
+    /// A sample of where the core is, at a regular interval.
+    Sample(Sample),
     /// Event counters that wrapped, one bit each.
     Counters(u8),
+    /// Counters of the performance monitor that overflowed, one bit each.
+    Monitor(u8),
     /// An access that a comparator watches for.
     Watch {
         /// Number of the comparator.
@@ -25,6 +27,26 @@ pub enum Message {
         /// What the packet says about the access.
         watched: Watched,
     },
+    /// A packet of debug hardware to which the architecture gives no meaning.
+    Hardware {
+        /// Number that tells what made the packet.
+        source: u8,
+        /// Size of the value in bytes: 1, 2 or 4.
+        size: u8,
+        /// The value.
+        value: u32,
+    },
+}
+
+/// A sample of where a core is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Sample {
+    /// Address of the current instruction.
+    At(u64),
+    /// The core sleeps.
+    Asleep,
+    /// The core is in a state in which it must not be observed.
+    Prohibited,
 }
 
 /// A value that was written to a channel of an instrumentation source.

@@ -125,7 +125,7 @@ impl Exceptions {
                 self.pending.push((*number, *change));
             }
             Element::LocalTime { cycles, .. } => {
-                let now = self.now.unwrap_or(0).saturating_add((*cycles).into());
+                let now = self.now.unwrap_or(0).saturating_add(*cycles);
                 self.settle(Some(now));
             }
             _ if is_break(element) => self.lose(),
@@ -389,7 +389,7 @@ mod tests {
         Element::Message(Message::Exception { number, change })
     }
 
-    fn cycles(cycles: u32) -> Element {
+    fn cycles(cycles: u64) -> Element {
         Element::LocalTime { cycles, delay: Delay { timestamp: false, packet: false } }
     }
 

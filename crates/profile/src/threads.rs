@@ -191,7 +191,7 @@ mod tests {
         Element::Message(Message::Exception { number, change })
     }
 
-    fn cycles(cycles: u32) -> Element {
+    fn cycles(cycles: u64) -> Element {
         Element::LocalTime { cycles, delay: Delay { timestamp: false, packet: false } }
     }
 

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use tracewright_core::{Delay, Exception, ExceptionChange, Message, Report, Reported, Watched, Write};
+use tracewright_core::{
+    Delay, Exception, ExceptionChange, Message, Report, Reported, Sample, Watched, Write,
+};
 use tracewright_engine::{At, Line};
 
 use crate::words;
@@ -11,8 +13,8 @@ use crate::words;
 ///
 /// # Errors
 /// Never fails: writing to a line does not.
-pub fn local_time(line: &mut Line, cycles: u32, delay: Delay) -> std::fmt::Result {
-    write!(line, "local time +{}", words::count(cycles.into(), "cycle"))?;
+pub fn local_time(line: &mut Line, cycles: u64, delay: Delay) -> std::fmt::Result {
+    write!(line, "local time +{}", words::count(cycles, "cycle"))?;
     line.write_str(match (delay.timestamp, delay.packet) {
         (false, false) => "",
         (true, false) => ", timestamp delayed",
@@ -37,11 +39,16 @@ pub fn message(line: &mut Line, at: &At<'_>, message: &Message) -> std::fmt::Res
             };
             write!(line, "exception {} {change}", exception_name(at, *number))
         }
-        Message::Sample(Some(address)) => write!(line, "sample {address:#x}"),
-        Message::Sample(None) => line.write_str("sample: asleep"),
+        Message::Sample(Sample::At(address)) => write!(line, "sample {address:#x}"),
+        Message::Sample(Sample::Asleep) => line.write_str("sample: asleep"),
+        Message::Sample(Sample::Prohibited) => line.write_str("sample: prohibited"),
         Message::Counters(bits) => {
             line.text("counters wrapped:");
             counters(*bits).try_for_each(|name| write!(line, " {name}"))
+        }
+        Message::Monitor(bits) => {
+            line.text("performance counters overflowed:");
+            set_bits(*bits).try_for_each(|bit| write!(line, " {bit}"))
         }
         Message::Watch { comparator, watched } => {
             write!(line, "comparator {comparator}: ")?;
@@ -56,6 +63,9 @@ pub fn message(line: &mut Line, at: &At<'_>, message: &Message) -> std::fmt::Res
                 }
                 Watched::Match => line.write_str("match"),
             }
+        }
+        Message::Hardware { source, size, value } => {
+            write!(line, "hardware source {source}: {value:#0width$x}", width = 2 + 2 * usize::from(*size))
         }
     }
 }
@@ -118,16 +128,21 @@ pub(super) fn json(line: &mut Line, at: &At<'_>, message: &Message) -> std::fmt:
                 r#","kind":"exception change","number":{number},"name":"{name}","change":"{change}""#
             )
         }
-        Message::Sample(address) => {
+        Message::Sample(sample) => {
             line.text(r#","kind":"sample""#);
-            match address {
-                Some(address) => write!(line, r#","address":"{address:#x}""#),
-                None => Ok(()),
+            match sample {
+                Sample::At(address) => write!(line, r#","address":"{address:#x}""#),
+                Sample::Asleep => Ok(()),
+                Sample::Prohibited => line.write_str(r#","prohibited":true"#),
             }
         }
         Message::Counters(bits) => {
             let names: Vec<_> = counters(*bits).map(|name| format!("\"{name}\"")).collect();
             write!(line, r#","kind":"counters","counters":[{}]"#, names.join(","))
+        }
+        Message::Monitor(bits) => {
+            let counters: Vec<_> = set_bits(*bits).map(|bit| bit.to_string()).collect();
+            write!(line, r#","kind":"performance counters","counters":[{}]"#, counters.join(","))
         }
         Message::Watch { comparator, watched } => {
             write!(line, r#","kind":"watch","comparator":{comparator}"#)?;
@@ -143,6 +158,9 @@ pub(super) fn json(line: &mut Line, at: &At<'_>, message: &Message) -> std::fmt:
                 Watched::Match => Ok(()),
             }
         }
+        Message::Hardware { source, size, value } => {
+            write!(line, r#","kind":"hardware","source":{source},"bytes":{size},"value":"{value:#x}""#)
+        }
     }
 }
 
@@ -153,7 +171,11 @@ fn json_master(line: &mut Line, master: Option<u16>) -> std::fmt::Result {
 /// Returns the names of the event counters of a core, of those whose bit is set.
 fn counters(bits: u8) -> impl Iterator<Item = &'static str> {
     let names = ["CPI", "EXC", "SLEEP", "LSU", "FOLD", "CYC"];
-    names.into_iter().enumerate().filter(move |(bit, _)| bits >> bit & 1 == 1).map(|(_, name)| name)
+    set_bits(bits).filter_map(move |bit| names.get(bit).copied())
+}
+
+fn set_bits(bits: u8) -> impl Iterator<Item = usize> {
+    (0..8).filter(move |bit| bits >> bit & 1 == 1)
 }
 
 fn exception_name(at: &At<'_>, number: u16) -> String {
