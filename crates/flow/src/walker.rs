@@ -33,6 +33,8 @@ pub struct Walker<'i> {
     rules: Rules,
     /// Whether an indirect branch was taken whose target may be on the return stack.
     return_pending: bool,
+    /// Indirect call that is added to the return stack when it is known where it went, if the rules say so.
+    call_pending: NodeId,
     may_push: bool,
 }
 
@@ -62,6 +64,8 @@ pub struct Snapshot {
     /// Return addresses, newest first.
     returns: Vec<(u64, Isa, MemorySpace)>,
     return_pending: bool,
+    /// Return address of the indirect call that is not on the stack yet.
+    call_pending: Option<(u64, Isa, MemorySpace)>,
     may_push: bool,
 }
 
@@ -72,6 +76,8 @@ pub struct Rules {
     pub waits_are_traced: bool,
     /// Whether the trace unit omits the addresses of returns that a stack of calls predicts.
     pub return_stack: bool,
+    /// Whether an indirect call may go where the return stack predicts, before its own return address is added to it.
+    pub calls_pop: bool,
     /// Whether to continue if the trace and the program contradict each other: an unconditional branch that was not
     /// taken, or bytes that are not code.
     pub trust_program: bool,
@@ -109,6 +115,7 @@ impl<'i> Walker<'i> {
             returns: ReturnStack::new(),
             rules,
             return_pending: false,
+            call_pending: NodeId::NONE,
             may_push: true,
         }
     }
@@ -149,7 +156,17 @@ impl<'i> Walker<'i> {
         self.address = Some((address, isa));
         self.here = NodeId::NONE;
         self.return_pending = false;
+        self.push_pending();
         self.may_push = true;
+    }
+
+    /// Adds the indirect call that waits to the return stack.
+    #[inline(always)]
+    fn push_pending(&mut self) {
+        if self.call_pending.is_some() {
+            self.returns.push(self.call_pending);
+            self.call_pending = NodeId::NONE;
+        }
     }
 
     /// Sets the instruction set at the current address.
@@ -166,6 +183,7 @@ impl<'i> Walker<'i> {
         self.here = NodeId::NONE;
         self.from = NodeId::NONE;
         self.return_pending = false;
+        self.call_pending = NodeId::NONE;
     }
 
     /// Reports that the next address is not the target of the last branch.
@@ -184,12 +202,16 @@ impl<'i> Walker<'i> {
 
     /// Returns the state that determines how the walk continues.
     pub fn snapshot(&self) -> Snapshot {
-        let returns = self.returns.iter().map(|caller| self.graph.node(caller));
+        let after = |caller| {
+            let caller = self.graph.node(caller);
+            (caller.end(), caller.isa(), caller.space())
+        };
         Snapshot {
             address: self.address(),
             space: self.space,
-            returns: returns.map(|caller| (caller.end(), caller.isa(), caller.space())).collect(),
+            returns: self.returns.iter().map(after).collect(),
             return_pending: self.return_pending,
+            call_pending: self.call_pending.is_some().then(|| after(self.call_pending)),
             may_push: self.may_push,
         }
     }
@@ -212,6 +234,7 @@ impl<'i> Walker<'i> {
             self.return_pending = false;
         }
         self.returns.flush();
+        self.call_pending = NodeId::NONE;
         self.may_push = false;
     }
 
@@ -231,6 +254,7 @@ impl<'i> Walker<'i> {
             self.graph.went(self.from, self.here);
         }
         self.from = NodeId::NONE;
+        self.push_pending();
         Ok(())
     }
 
@@ -349,7 +373,11 @@ impl<'i> Walker<'i> {
                     told.node(&self.graph, here, true);
                     if self.rules.return_stack {
                         if class.role == Role::Call && self.may_push {
-                            self.returns.push(here);
+                            if self.rules.calls_pop {
+                                self.call_pending = here;
+                            } else {
+                                self.returns.push(here);
+                            }
                         }
                         self.return_pending = true;
                     } else {
@@ -524,6 +552,7 @@ impl<'i> Walker<'i> {
         self.graph.clear();
         self.links.clear();
         self.from = NodeId::NONE;
+        self.call_pending = NodeId::NONE;
         self.returns.flush();
         for caller in callers.iter().rev() {
             let caller = self.graph.at(caller.start(), caller.isa(), caller.space());

@@ -1,11 +1,9 @@
 //! What the encoder writes, as OpenCSD's own lister reads it (Debian's `trc_pkt_lister`, 1.3.3).
 
-use std::fs;
 use std::num::NonZero;
-use std::process::Command;
 
 use tracewright_core::{Element, Ended, Isa};
-use tracewright_testkit::{Rng, Scratch, lister};
+use tracewright_testkit::{Rng, lister};
 
 use super::encode::{self, Encoder};
 use super::tests::{execution, program_bytes, program_of};
@@ -74,22 +72,6 @@ fn listed(text: &str) -> Ran {
     ran
 }
 
-/// Puts a stream into frames. `Ignore` packets fill the last one.
-fn frames(id: u8, mut bytes: Vec<u8>) -> Vec<u8> {
-    bytes.resize(bytes.len().next_multiple_of(14), 0x66);
-    let frame = |data: &[u8]| {
-        let mut frame = [0; 16];
-        frame[0] = id << 1 | 1;
-        frame[1..15].copy_from_slice(data);
-        for at in (2..15).step_by(2) {
-            frame[15] |= (frame[at] & 1) << (at / 2);
-            frame[at] &= !1;
-        }
-        frame
-    };
-    bytes.chunks(14).flat_map(frame).collect()
-}
-
 #[test]
 fn opencsd_reads_what_was_encoded() {
     if !lister::available("opencsd_reads_what_was_encoded") {
@@ -112,35 +94,20 @@ fn opencsd_reads_what_was_encoded() {
         if bytes.is_empty() {
             continue;
         }
-        let folder = Scratch::new("etm3-lister");
-        let write = |name: &str, bytes: &[u8]| fs::write(folder.join(name), bytes).unwrap();
-        write("trace.bin", &frames(0x10, bytes));
-        // OpenCSD reads four bytes for each instruction.
-        write("code.bin", &[&code[..], &[0; 4]].concat());
-        write("snapshot.ini", b"[snapshot]\nversion=1.0\n[device_list]\ndevice0=core.ini\ndevice1=etm.ini\n[trace]\nmetadata=trace.ini\n");
-        write(
-            "core.ini",
-            b"[device]\nname=cpu_0\nclass=core\ntype=Cortex-A7\n[dump]\nfile=code.bin\naddress=0x8000\n",
-        );
-        let source = format!(
-            "[device]\nname=ETM_0\nclass=trace_source\ntype=ETM3.5\n[regs]\nETMCR(0x000)={:#x}\nETMIDR(0x079)={:#x}\n\
-             ETMCCER(0x07A)={:#x}\nETMTRACEIDR(0x080)=0x10\n",
-            registers.etmcr, registers.etmidr, registers.etmccer
-        );
-        write("etm.ini", source.as_bytes());
-        write(
-            "trace.ini",
-            b"[trace_buffers]\nbuffers=buffer0\n[buffer0]\nname=ETB_0\nfile=trace.bin\nformat=coresight\n\
-              [source_buffers]\nETM_0=ETB_0\n[core_trace_sources]\ncpu_0=ETM_0\n",
-        );
-        let listing = folder.join("listing.ppl");
-        let status = Command::new("trc_pkt_lister")
-            .args(["-ss_dir", folder.path().to_str().unwrap(), "-decode", "-logfilename", &listing])
-            .current_dir(folder.path())
-            .output()
-            .unwrap();
-        assert!(status.status.success(), "seed {seed}: {status:?}");
-        let text = String::from_utf8_lossy(&fs::read(&listing).unwrap()).into_owned();
+        let source = lister::Source {
+            device: "ETM3.5",
+            registers: &[
+                ("ETMCR(0x000)", registers.etmcr),
+                ("ETMIDR(0x079)", registers.etmidr),
+                ("ETMCCER(0x07A)", registers.etmccer),
+                ("ETMTRACEIDR(0x080)", 0x10),
+            ],
+            id: 0x10,
+            core: Some("Cortex-A7"),
+            memory: &[(0x8000, &code)],
+            bytes: &bytes,
+        };
+        let text = source.list(&["-decode"]);
         let (ours, theirs) = (executed(&elements, isa, &params), listed(&text));
         let differs =
             ours.instructions.iter().zip(&theirs.instructions).position(|(ours, theirs)| ours != theirs);

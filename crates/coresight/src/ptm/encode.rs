@@ -210,7 +210,7 @@ impl Encoder {
                     let is_told = if direct {
                         self.params.branch_broadcast || changes
                     } else {
-                        changes || call.is_some() || !self.pops(address)
+                        changes || !self.pops(address)
                     };
                     if is_told {
                         let exception = changes.then(|| exception_bytes(0, security));
@@ -367,7 +367,7 @@ impl Encoder {
                 }
                 self.context = *context;
                 // An I-Sync that is due tells them.
-                if self.due.is_some() {
+                if self.due.is_some_and(|reason| reason != ISyncReason::Periodic) {
                     return;
                 }
                 if let Some(id) = context.context_id.filter(|_| self.params.context_id_bytes > 0)

@@ -122,7 +122,8 @@ pub const fn opencsd_name(number: u16) -> &'static str {
         0xd => "Generic",
         0xe => "IRQ",
         0xf => "FIQ",
-        _ => "Reserved",
+        6 | 7 => "Reserved",
+        _ => "Unknown",
     }
 }
 

@@ -117,6 +117,7 @@ impl<'i> Decoder<'i> {
         let rules = Rules {
             waits_are_traced: params.waits_are_p0,
             return_stack: params.return_stack,
+            calls_pop: false,
             trust_program: options.trust_images,
         };
         Ok(Self {

@@ -99,6 +99,7 @@ impl<'i> Decoder<'i> {
         let rules = Rules {
             waits_are_traced: false,
             return_stack: params.return_stack,
+            calls_pop: true,
             trust_program: options.like_opencsd,
         };
         Ok(Self {

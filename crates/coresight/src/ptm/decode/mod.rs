@@ -7,6 +7,6 @@
 
 mod decoder;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 pub use decoder::{Decoder, Options, Snapshot, Unsupported};

@@ -17,14 +17,16 @@ const T32: u64 = 0x8001_0000;
 const SPACE: MemorySpace = MemorySpace::S;
 
 /// A program: memory, and the places where blocks begin.
-struct Program {
-    image: Image,
+pub(in crate::ptm) struct Program {
+    pub image: Image,
+    /// The memory, with addresses.
+    pub code: Vec<(u64, Vec<u8>)>,
     entries: Vec<(u64, Isa)>,
 }
 
 /// Random blocks of plain instructions, each with a branch or a barrier at its end. Direct branches go to blocks nearby.
-fn program(rng: &mut Rng) -> Program {
-    let mut entries = Vec::new();
+pub(in crate::ptm) fn program(rng: &mut Rng) -> Program {
+    let (mut entries, mut code) = (Vec::new(), Vec::new());
     let mut builder = Image::builder();
     for (base, isa) in [(A32, Isa::A32), (T32, Isa::T32)] {
         let blocks = 30;
@@ -48,9 +50,10 @@ fn program(rng: &mut Rng) -> Program {
             bytes.extend(if isa == Isa::A32 { a32(kind, at, near) } else { t32(kind, at, near) });
         }
         entries.extend(starts.iter().map(|&start| (start, isa)));
-        builder.raw("code", Bytes::from(bytes), base, MemorySpace::ANY).unwrap();
+        builder.raw("code", Bytes::from(bytes.clone()), base, MemorySpace::ANY).unwrap();
+        code.push((base, bytes));
     }
-    Program { image: builder.build(), entries }
+    Program { image: builder.build(), code, entries }
 }
 
 fn a32(kind: u64, at: u64, target: u64) -> [u8; 4] {
@@ -90,7 +93,12 @@ fn t32(kind: u64, at: u64, target: u64) -> [u8; 4] {
 }
 
 /// Runs a program with random outcomes. `rate` is how often there is something besides blocks.
-fn execute(program: &Program, rng: &mut Rng, blocks: u32, params: &Params) -> Vec<Element> {
+pub(in crate::ptm) fn execute(
+    program: &Program,
+    rng: &mut Rng,
+    blocks: u32,
+    params: &Params,
+) -> Vec<Element> {
     let mut graph = Graph::new(&program.image, false);
     let (mut at, mut calls) = (program.entries[0], Vec::new());
     let mut context = Context {
@@ -152,7 +160,8 @@ fn execute(program: &Program, rng: &mut Rng, blocks: u32, params: &Params) -> Ve
         let next = (block.end, block.isa);
         at = match class.flow {
             Flow::Direct if taken => node.direct_target().unwrap(),
-            Flow::Indirect if class.role == Role::Return && !rng.one_in(5) && !calls.is_empty() => {
+            // A call may go where the last call returns to.
+            Flow::Indirect if rng.one_in(5) == (class.role != Role::Return) && !calls.is_empty() => {
                 calls.pop().unwrap()
             }
             Flow::Indirect => *rng.pick(&program.entries),
@@ -187,7 +196,7 @@ fn execute(program: &Program, rng: &mut Rng, blocks: u32, params: &Params) -> Ve
     elements
 }
 
-fn encode(params: &Params, elements: &[Element], options: encode::Options) -> Vec<u8> {
+pub(in crate::ptm) fn encode(params: &Params, elements: &[Element], options: encode::Options) -> Vec<u8> {
     let (mut encoder, mut bytes) = (Encoder::new(params.clone(), options), Vec::new());
     for element in elements.iter().chain([&Element::End]) {
         encoder.element(element, &mut bytes).unwrap();
@@ -220,7 +229,7 @@ fn decode(params: &Params, image: &Image, chunks: &[&[u8]]) -> Vec<(u64, Element
 }
 
 /// What a decoder says again, and what depends on where packets end.
-fn plain(elements: impl IntoIterator<Item = Element>) -> Vec<Element> {
+pub(in crate::ptm) fn plain(elements: impl IntoIterator<Item = Element>) -> Vec<Element> {
     let mut last = None;
     let mut plain: Vec<Element> = Vec::new();
     for element in elements {

@@ -1,12 +1,14 @@
 //! Elements from the output of OpenCSD's lister (`trc_pkt_lister -decode`, Debian's 1.3.3).
 //!
-//! [`elements`] parses its text. Where the lister describes an execution differently though not wrongly, [`as_listed`]
+//! [`Source`] runs it on a trace of one source. [`elements`] parses its text. Where the lister describes an execution differently though not wrongly, [`as_listed`]
 //! converts what was executed to its form:
 //!
 //! * Waits end a range only if they are P0 instructions (TRCIDR2.WFXMODE).
 //! * An unknown cycle count is 0; so is that of a timestamp without one, if cycle counting is on.
 //! * Contexts are repeated at each synchronisation point; here only changes count.
 //! * The end of the trace is reported once for all sources.
+
+mod source;
 
 use std::process::Command;
 
@@ -18,6 +20,8 @@ use tracewright_etm::{Params, Registers, field};
 
 use crate::skip;
 use crate::traced::{traced, without_repeated_contexts};
+
+pub use source::Source;
 
 /// Whether OpenCSD's lister is here. If not, says that `test` is skipped.
 pub fn available(test: &str) -> bool {
@@ -38,6 +42,8 @@ pub struct Listed {
     pub id: u8,
     /// The element, or its text if we have no such element.
     pub element: Result<Element, String>,
+    /// Cycles that stand in the line of another element.
+    pub cycles: Option<u32>,
 }
 
 /// Returns the element lines of a listing.
@@ -49,6 +55,9 @@ pub fn lines(text: &str) -> impl Iterator<Item = Listed> {
             index: index.parse().ok()?,
             id: u8::from_str_radix(id.split(';').next()?, 16).ok()?,
             element: element_of(element).ok_or_else(|| element.to_owned()),
+            cycles: after(element, "[CC=")
+                .filter(|_| !element.starts_with("CYCLE_COUNT"))
+                .and_then(|text| decimal(text)?.try_into().ok()),
         })
     })
 }
@@ -110,9 +119,10 @@ fn element_of(text: &str) -> Option<Element> {
             let (context, isa) = context(rest)?;
             Element::Context(context, isa)
         }
-        "TRACE_ON" => match rest.trim() {
+        "TRACE_ON" => match rest.split("[CC=").next()?.trim() {
             "[begin or filter]" => Element::TraceOn(TraceOn::Normal),
             "[overflow]" => Element::TraceOn(TraceOn::Overflow),
+            "[debug restart]" => Element::TraceOn(TraceOn::Debug),
             _ => return None,
         },
         "EXCEPTION" => Element::Exception(Exception {
@@ -128,6 +138,7 @@ fn element_of(text: &str) -> Option<Element> {
             cycles: after(rest, "[CC=").and_then(decimal).map(|cycles| cycles as u32),
         },
         "CYCLE_COUNT" => Element::Cycles(after(rest, "[CC=").and_then(decimal).map(|cycles| cycles as u32)),
+        "EVENT" if rest.contains("Trigger") => Element::Trigger,
         "EVENT" => Element::Event(decimal(after(rest, "Numbered:")?)? as u8),
         "SYNC_MARKER" if rest.contains("Timestamp marker") => Element::TimestampMarker,
         "MEMTRANS" => Element::Transaction(match rest.trim() {
@@ -187,13 +198,16 @@ fn range(text: &str) -> Option<Block> {
     })
 }
 
-/// Parses `(ISA=A64) EL0N; 64-bit; VMID=0x3; CTXTID=0x1000; `.
+/// Parses `(ISA=A64) EL0N; 64-bit; VMID=0x3; CTXTID=0x1000; `. Older protocols do not tell the level, which is 1 then.
 fn context(text: &str) -> Option<(Context, Isa)> {
     let (_, rest) = text.split_once(") ")?;
-    let level = after(rest, "EL")?;
+    let (level, security) = match rest.strip_prefix("EL") {
+        Some(level) => (level.get(..1)?.parse().ok()?, level.get(1..2)?),
+        None => (1, rest.get(..1)?),
+    };
     let context = Context {
-        level: level.get(..1)?.parse().ok()?,
-        security: match level.get(1..2)? {
+        level,
+        security: match security {
             "S" => Security::Secure,
             "N" => Security::NonSecure,
             _ => return None,
