@@ -25,7 +25,7 @@ impl Search {
 
     /// Searches `bytes`, which start at stream position `at`. Passes bytes that belong to no A-Sync to `skipped`. Returns the index just
     /// after the A-Sync, which began six bytes before.
-    pub fn run(&mut self, at: u64, bytes: &[u8], mut skipped: impl FnMut(u64, &[u8])) -> Option<usize> {
+    pub fn run(&mut self, at: u64, bytes: &[u8], skipped: impl FnMut(u64, &[u8])) -> Option<usize> {
         let mut found = None;
         for (i, &byte) in bytes.iter().enumerate() {
             if byte == 0 {
@@ -40,26 +40,35 @@ impl Search {
         // The last zeros may belong to an A-Sync, and are held back.
         let end = at + found.map_or(bytes.len(), |next| next - 1) as u64;
         let upto = end - self.zeros.min(ZEROS);
-        while self.reported < upto {
-            if self.reported < at {
-                // These bytes were held back from earlier chunks, so they are zeros.
-                let len = (at.min(upto) - self.reported).min(ZEROS);
-                skipped(self.reported, &[0; ZEROS as usize][..len as usize]);
-                self.reported += len;
-            } else {
-                skipped(self.reported, &bytes[(self.reported - at) as usize..(upto - at) as usize]);
-                self.reported = upto;
-            }
-        }
+        pass_on(&mut self.reported, upto, at, bytes, 0, skipped);
         found
     }
 
     /// Ends the search at `end`. The zeros that were held back belong to no A-Sync.
-    pub fn finish(&mut self, end: u64, mut skipped: impl FnMut(u64, &[u8])) {
-        if self.reported < end {
-            skipped(self.reported, &[0; ZEROS as usize][..(end - self.reported).min(ZEROS) as usize]);
-            self.reported = end;
-        }
+    pub fn finish(&mut self, end: u64, skipped: impl FnMut(u64, &[u8])) {
+        pass_on(&mut self.reported, end, end, &[], 0, skipped);
+    }
+}
+
+/// Passes skipped bytes from stream position `reported` up to `upto` to `skipped`. `bytes` start at `at`; those before were held back
+/// from earlier chunks because they may belong to a synchronisation, so all of them are `held`.
+pub(crate) fn pass_on(
+    reported: &mut u64,
+    upto: u64,
+    at: u64,
+    bytes: &[u8],
+    held: u8,
+    mut skipped: impl FnMut(u64, &[u8]),
+) {
+    const PIECE: usize = 16;
+    while *reported < at.min(upto) {
+        let len = (at.min(upto) - *reported).min(PIECE as u64);
+        skipped(*reported, &[held; PIECE][..len as usize]);
+        *reported += len;
+    }
+    if *reported < upto {
+        skipped(*reported, &bytes[(*reported - at) as usize..(upto - at) as usize]);
+        *reported = upto;
     }
 }
 
