@@ -7,7 +7,7 @@ use std::time::Instant;
 use tracewright_core::{Block, Element, Ended};
 use tracewright_etm::Params;
 use tracewright_etm::decode::{Decoder, Feed, Options};
-use tracewright_etm::packet::{EtmSink, Kind, Packet, Parser, Resync};
+use tracewright_etm::packet::{AtomRun, Kind, Packet, PacketSink, Parser, Resync};
 use tracewright_flow::{BlockCounts, Counts};
 use tracewright_frames::{Deframer, Demux, Format, Lost, Run};
 
@@ -83,7 +83,7 @@ fn parser(input: &Input, source: usize) -> Parser {
     Parser::new(input.sources[source].1.clone()).with_resync(Resync::NextByte)
 }
 
-fn both<S: EtmSink>(input: &Input, repeat: usize, sinks: &mut [S]) {
+fn both<S: PacketSink<Packet, AtomRun>>(input: &Input, repeat: usize, sinks: &mut [S]) {
     let mut parsers: Vec<_> = (0..input.sources.len()).map(|source| parser(input, source)).collect();
     let mut deframer = Deframer::new(Format::Aligned);
     let mut demux = Demux::new();
@@ -191,7 +191,7 @@ impl Count {
     }
 }
 
-impl EtmSink for Count {
+impl PacketSink<Packet, AtomRun> for Count {
     #[inline(always)]
     fn packet(&mut self, _offset: u64, bytes: &[u8], packet: &Packet) {
         if let Some(&header) = bytes.first() {
@@ -220,7 +220,7 @@ impl Digest {
     }
 }
 
-impl EtmSink for Digest {
+impl PacketSink<Packet, AtomRun> for Digest {
     fn packet(&mut self, _offset: u64, _bytes: &[u8], packet: &Packet) {
         self.counts[packet.kind() as usize] += 1;
         let (class, value) = match packet {

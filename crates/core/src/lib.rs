@@ -7,6 +7,7 @@
 //! * [`control`]: decides which instructions are traced.
 //! * [`port`]: models the buffer and the port through which packets leave.
 //! * [`protobuf`]: reads Protocol Buffers messages field by field.
+//! * [`stream`]: parses streams of packets that can be found again at A-Syncs.
 //! * [`text`]: escapes text from untrusted files before it is printed.
 //!
 //! ```
@@ -34,6 +35,7 @@ pub mod port;
 pub mod protobuf;
 mod space;
 mod stamp;
+pub mod stream;
 pub mod text;
 mod trace_id;
 

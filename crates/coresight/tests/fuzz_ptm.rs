@@ -2,7 +2,7 @@
 
 use tracewright_core::{Element, MemorySpace};
 use tracewright_coresight::ptm::decode::{Decoder, Options};
-use tracewright_coresight::ptm::packet::{Packet, Parser, PtmSink};
+use tracewright_coresight::ptm::packet::{Packet, PacketSink, Parser};
 use tracewright_coresight::ptm::{Params, Registers};
 use tracewright_image::{Bytes, Image};
 use tracewright_testkit::Rng;
@@ -17,7 +17,7 @@ struct Feed<'d, 'i> {
     elements: Vec<(u64, Element)>,
 }
 
-impl PtmSink for Feed<'_, '_> {
+impl PacketSink<Packet> for Feed<'_, '_> {
     fn packet(&mut self, offset: u64, bytes: &[u8], packet: &Packet) {
         assert_eq!(offset, self.end, "each byte is in one packet");
         self.end += if let Packet::NotSync { len } = packet { *len } else { bytes.len() as u64 };

@@ -5,7 +5,7 @@ use tracewright_core::{Element, MemorySpace};
 use tracewright_etm::decode::{self, Decoder, Snapshot};
 use tracewright_etm::encode::Encoder;
 use tracewright_etm::packet::bytewise::{StreamState, Trace, step};
-use tracewright_etm::packet::{ASYNC, Emitter, EtmSink, Packet, Parser, Resync};
+use tracewright_etm::packet::{ASYNC, AtomRun, Emitter, Packet, PacketSink, Parser, Resync};
 use tracewright_etm::{Params, Registers};
 use tracewright_image::{Builder, Bytes, Image};
 use tracewright_testkit::program::{self, Program};
@@ -18,7 +18,7 @@ struct Log {
     skipped: Vec<u8>,
 }
 
-impl EtmSink for Log {
+impl PacketSink<Packet, AtomRun> for Log {
     fn packet(&mut self, offset: u64, bytes: &[u8], packet: &Packet) {
         self.packets.push((offset, bytes.to_vec(), *packet));
     }

@@ -1,7 +1,7 @@
 use tracewright_flow::ElementSink;
 
 use super::Decoder;
-use crate::packet::{self, AtomRun, Packet};
+use crate::packet::{AtomRun, Packet, PacketSink};
 
 /// A decoder and its sink, as a sink of a packet parser.
 #[derive(Debug)]
@@ -12,8 +12,8 @@ pub struct Feed<'i, S> {
     pub sink: S,
 }
 
-impl<S: ElementSink> packet::EtmSink for Feed<'_, S> {
-    const ATOM_RUNS: bool = S::FOLLOWS;
+impl<S: ElementSink> PacketSink<Packet, AtomRun> for Feed<'_, S> {
+    const RUNS: bool = S::FOLLOWS;
 
     #[inline(always)]
     fn packet(&mut self, offset: u64, _bytes: &[u8], packet: &Packet) {
@@ -21,7 +21,7 @@ impl<S: ElementSink> packet::EtmSink for Feed<'_, S> {
     }
 
     #[inline(always)]
-    fn atoms(&mut self, offset: u64, run: AtomRun) {
+    fn run(&mut self, offset: u64, run: AtomRun) {
         self.decoder.atoms_run(offset, run, &mut self.sink);
     }
 }

@@ -5,7 +5,8 @@
 //! would wait for the last one's store. The lengths of short addresses are computed without a branch, since no
 //! predictor learns them. All headers here exist in every configuration.
 
-use super::parser::EtmSink;
+use tracewright_core::stream::PacketSink;
+
 use super::{Address, AddressForm, AtomRun, Atoms, CycleCount, InstructionSet, Packet, TraceState};
 use crate::Params;
 
@@ -14,7 +15,7 @@ use InstructionSet::{Is0, Is1};
 /// Reads packets from `bytes[at..]` while they are of a common kind and not too near the end. Returns where the first
 /// other packet starts. `position` is the stream position of `bytes[0]`.
 #[inline(always)]
-pub(super) fn run<S: EtmSink>(
+pub(super) fn run<S: PacketSink<Packet, AtomRun>>(
     bytes: &[u8],
     at: usize,
     position: u64,
@@ -32,9 +33,9 @@ pub(super) fn run<S: EtmSink>(
         let word = u64::from_le_bytes(*window);
         let header = word as u8;
         let offset = end - rest.len() as u64;
-        if header >= 0xc0 && S::ATOM_RUNS {
+        if header >= 0xc0 && S::RUNS {
             let run = AtomRun::first_in(word);
-            sink.atoms(offset, run);
+            sink.run(offset, run);
             rest = &rest[run.len()..];
         } else if header >= 0xc0 {
             sink.packet(offset, &window[..1], &Packet::Atom(Atoms::of_packet(header)));

@@ -17,7 +17,6 @@ mod kind;
 pub mod opencsd;
 mod parser;
 mod read;
-mod search;
 mod state;
 mod text;
 mod types;
@@ -29,9 +28,10 @@ pub use emit::{EmitError, Emitter, PacketBytes};
 pub use exception::{Exception, ReturnAddress};
 pub(crate) use header::HeaderTable;
 pub use kind::Kind;
-pub use parser::{EtmSink, Parser, Resync};
+pub use parser::Parser;
 pub use state::TraceState;
 pub use tracewright_core::Security;
+pub use tracewright_core::stream::{PacketSink, Resync};
 pub use types::{
     ConditionalInstruction, ConditionalResult, Context, CycleCount, KeyedResult, Packet, Q, Timestamp,
     TraceInfo,

@@ -55,7 +55,7 @@ impl Packet {
     /// Appends the bytes of the packet. Those that stand for bytes that are no packet have none.
     pub fn write(&self, params: &Params, bytes: &mut Vec<u8>) {
         match *self {
-            Self::Async => bytes.extend_from_slice(&ASYNC),
+            Self::Async => bytes.extend_from_slice(ASYNC),
             Self::CycleCount(count) => {
                 bytes.push(0x04);
                 cycles(count, bytes);

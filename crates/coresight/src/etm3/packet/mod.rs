@@ -11,13 +11,14 @@ mod types;
 
 pub use crate::shared::address::State as InstructionState;
 pub use crate::shared::exception::ExceptionBytes;
-pub use crate::shared::search::ASYNC;
+pub use crate::shared::{ASYNC, ZEROS};
 pub use emit::Emitter;
 pub use kind::Kind;
 pub use opencsd::write as write_opencsd;
-pub use parser::{Etm3Sink, Parser, Resync};
+pub use parser::Parser;
 pub use state::TraceState;
 pub use text::{Details, exception_name};
+pub use tracewright_core::stream::{PacketSink, Resync};
 pub use types::{Address, Atoms, Branch, DataAddress, Form, ISync, Packet, Reason, Timestamp};
 
 /// Maximum length of a packet. Only an A-Sync can have more bytes: those before the last are then bytes without synchronisation.

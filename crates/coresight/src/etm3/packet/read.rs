@@ -1,24 +1,13 @@
 //! Reading of one packet from the start of bytes.
 
 use super::types::{Address, Atoms, Branch, DataAddress, ISync, Packet, Reason, Timestamp};
-use super::{ExceptionBytes, InstructionState, Kind, MAX_PACKET, TraceState};
+use super::{ExceptionBytes, InstructionState, Kind, MAX_PACKET, TraceState, ZEROS};
 use crate::etm3::Params;
 use crate::shared::address::{AddressBytes, Encoding, NoAddress};
 use crate::shared::timestamp::{TimestampBytes, Width};
 
-/// The reason why a packet could not be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stop {
-    /// The packet continues after the given bytes.
-    More,
-    /// No such packet exists: what there is instead, and how many bytes it has.
-    Bad(Packet, usize),
-}
-
+type Stop = tracewright_core::stream::Stop<Packet>;
 type Result<T> = core::result::Result<T, Stop>;
-
-/// Zeros of an A-Sync.
-const ZEROS: usize = 5;
 
 /// Returns the kind of packet that a header begins; `None` if it begins none in any mode.
 pub(super) fn kind_of(header: u8) -> Option<Kind> {

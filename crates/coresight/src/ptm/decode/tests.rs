@@ -9,7 +9,7 @@ use tracewright_testkit::Rng;
 
 use super::{Decoder, Options};
 use crate::ptm::encode::{self, Encoder};
-use crate::ptm::packet::{Packet, Parser, PtmSink};
+use crate::ptm::packet::{Packet, PacketSink, Parser};
 use crate::ptm::{Params, Registers};
 
 const A32: u64 = 0x8000_0000;
@@ -206,7 +206,7 @@ pub(in crate::ptm) fn encode(params: &Params, elements: &[Element], options: enc
 
 struct Feed<'d, 'i>(&'d mut Decoder<'i>, Vec<(u64, Element)>);
 
-impl PtmSink for Feed<'_, '_> {
+impl PacketSink<Packet> for Feed<'_, '_> {
     fn packet(&mut self, offset: u64, _: &[u8], packet: &Packet) {
         let elements = &mut self.1;
         self.0
@@ -309,7 +309,7 @@ fn damage_ends_at_the_next_synchronisation() {
             let decoded = decode(&params, &program.image, &[&wrong]);
             // After the second A-Sync behind the damage all is as before: the first may be the one that was hit.
             let moved = wrong.len() as i64 - bytes.len() as i64;
-            let syncs = |from: usize| crate::shared::search::find(&bytes, from);
+            let syncs = |from: usize| tracewright_core::stream::find(&bytes, from, crate::shared::ZEROS);
             let Some(sure) = syncs(at + 1).and_then(|sync| syncs(sync + 6)).and_then(|sync| syncs(sync + 6))
             else {
                 continue;

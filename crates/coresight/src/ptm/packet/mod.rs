@@ -12,8 +12,10 @@ mod tests;
 mod types;
 mod write;
 
-pub use parser::{Parser, PtmSink};
+pub use parser::Parser;
 pub use read::State;
+pub use crate::shared::{ASYNC, ZEROS};
+pub use tracewright_core::stream::{PacketSink, Resync};
 pub use types::{Address, Atoms, Branch, ISync, ISyncReason, Kind, Packet, Timestamp};
 
 /// Most bytes of a packet: a timestamp with cycles has 15, an I-Sync with cycles and context ID 15; an A-Sync may have more zeros.

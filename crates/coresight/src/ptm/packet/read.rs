@@ -20,15 +20,15 @@ pub struct State {
     pub(super) timestamp: u64,
 }
 
-/// Why there is no packet.
-pub(super) enum Stop {
-    /// There are too few bytes.
-    More,
-    /// The header has no meaning.
-    Reserved,
-    /// The first of these many bytes are not a packet.
-    Malformed(usize),
+type Stop = tracewright_core::stream::Stop<Packet>;
+
+/// The first `len` bytes, which `header` begins, are not a packet.
+fn malformed(header: u8, len: usize) -> Stop {
+    Stop::Bad(Packet::Malformed { kind: Kind::of(header) }, len)
 }
+
+/// The header has no meaning.
+const RESERVED: Stop = Stop::Bad(Packet::Reserved, 1);
 
 /// Most zeros of an A-Sync within a stream.
 pub(super) const MOST_ZEROS: usize = 11;
@@ -56,7 +56,7 @@ fn atom(header: u8, bytes: &[u8], params: &Params) -> Result<(Packet, usize), St
     // The highest bit below bit 7 stands before the atoms, oldest first, 0 is taken.
     let pattern = header & 0x7c;
     if pattern == 0 {
-        return Err(Stop::Reserved);
+        return Err(RESERVED);
     }
     let count = 6 - pattern.leading_zeros() as u8;
     let newest_first = !header >> 1 & ((1 << count) - 1);
@@ -67,14 +67,14 @@ fn atom(header: u8, bytes: &[u8], params: &Params) -> Result<(Packet, usize), St
 fn branch(bytes: &[u8], params: &Params, state: &mut State) -> Result<(Packet, usize), Stop> {
     let (told, mut len) = AddressBytes::read(bytes, Encoding::Alternative).map_err(|error| match error {
         NoAddress::More => Stop::More,
-        NoAddress::Bad(len) => Stop::Malformed(len),
+        NoAddress::Bad(len) => malformed(bytes[0], len),
     })?;
     let mut exception = None;
     if told.exception {
         let (found, more) = ExceptionBytes::read(&bytes[len..]).ok_or(Stop::More)?;
         if found.resume.is_some() {
             // Only M profile has it, and no PTM.
-            return Err(Stop::Malformed(len + more));
+            return Err(malformed(bytes[0], len + more));
         }
         exception = Some(found);
         len += more;
@@ -175,7 +175,7 @@ fn other(header: u8, bytes: &[u8], params: &Params, state: &mut State) -> Result
             let (told, more) =
                 AddressBytes::read(&bytes[1..], Encoding::Alternative).map_err(|error| match error {
                     NoAddress::More => Stop::More,
-                    NoAddress::Bad(len) => Stop::Malformed(len + 1),
+                    NoAddress::Bad(len) => malformed(header, len + 1),
                 })?;
             len += more;
             let information = told.exception;
@@ -184,7 +184,7 @@ fn other(header: u8, bytes: &[u8], params: &Params, state: &mut State) -> Result
             Packet::WaypointUpdate(Address { information, ..apply(&told, alternative, state) })
         }
         Kind::ExceptionReturn => Packet::ExceptionReturn,
-        _ => return Err(Stop::Reserved),
+        _ => return Err(RESERVED),
     };
     Ok((packet, len))
 }
@@ -192,9 +192,9 @@ fn other(header: u8, bytes: &[u8], params: &Params, state: &mut State) -> Result
 fn a_sync(bytes: &[u8]) -> Result<(Packet, usize), Stop> {
     let zeros = bytes.iter().take_while(|&&byte| byte == 0).count();
     match bytes.get(zeros) {
-        _ if zeros > MOST_ZEROS => Err(Stop::Malformed(MOST_ZEROS + 1)),
+        _ if zeros > MOST_ZEROS => Err(malformed(0, MOST_ZEROS + 1)),
         None => Err(Stop::More),
         Some(0x80) if zeros >= 5 => Ok((Packet::Async, zeros + 1)),
-        Some(_) => Err(Stop::Malformed(zeros + 1)),
+        Some(_) => Err(malformed(0, zeros + 1)),
     }
 }

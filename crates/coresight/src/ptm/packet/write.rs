@@ -5,7 +5,7 @@ use super::types::{Address, Packet};
 use crate::ptm::Params;
 use crate::shared::address::{AddressBytes, Encoding, State};
 use crate::shared::exception::ExceptionBytes;
-use crate::shared::search::ASYNC;
+use crate::shared::ASYNC;
 use crate::shared::timestamp::TimestampBytes;
 
 impl Address {

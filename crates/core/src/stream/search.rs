@@ -1,14 +1,18 @@
-//! Search for an A-Sync (five zeros or more, and 0x80) in bytes of unknown alignment.
+//! Search for an A-Sync in bytes of unknown alignment.
 
-/// An A-Sync without more zeros than it needs.
-pub const ASYNC: [u8; 6] = [0, 0, 0, 0, 0, 0x80];
+/// Most zeros that an A-Sync of any protocol needs, and the 0x80 after them.
+const LONGEST: [u8; 12] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x80];
 
-/// Zeros of an A-Sync.
-const ZEROS: u64 = 5;
+/// Returns an A-Sync with `zeros` zeros, eleven at most.
+pub const fn a_sync(zeros: usize) -> &'static [u8] {
+    LONGEST.split_at(LONGEST.len() - 1 - zeros).1
+}
 
-/// The progress of a search.
+/// The progress of a search for an A-Sync with at least `needed` zeros.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Search {
+    /// Zeros of an A-Sync.
+    needed: usize,
     /// Stream position of the first byte that could not be read.
     pub from: u64,
     /// Stream position up to which skipped bytes were reported.
@@ -18,19 +22,20 @@ pub struct Search {
 }
 
 impl Search {
-    /// Creates a search that starts at stream position `from`. The `zeros` bytes after it are zero and already read.
-    pub const fn new(from: u64, zeros: u64) -> Self {
-        Self { from, reported: from, zeros }
+    /// Creates a search for an A-Sync with `needed` zeros, eleven at most, that starts at stream position `from`. The `zeros` bytes after
+    /// it are zero and already read.
+    pub const fn new(needed: usize, from: u64, zeros: u64) -> Self {
+        Self { needed, from, reported: from, zeros }
     }
 
     /// Searches `bytes`, which start at stream position `at`. Passes bytes that belong to no A-Sync to `skipped`. Returns the index just
-    /// after the A-Sync, which began six bytes before.
+    /// after the A-Sync.
     pub fn run(&mut self, at: u64, bytes: &[u8], skipped: impl FnMut(u64, &[u8])) -> Option<usize> {
         let mut found = None;
         for (i, &byte) in bytes.iter().enumerate() {
             if byte == 0 {
                 self.zeros += 1;
-            } else if byte == 0x80 && self.zeros >= ZEROS {
+            } else if byte == 0x80 && self.zeros >= self.needed as u64 {
                 found = Some(i + 1);
                 break;
             } else {
@@ -39,7 +44,7 @@ impl Search {
         }
         // The last zeros may belong to an A-Sync, and are held back.
         let end = at + found.map_or(bytes.len(), |next| next - 1) as u64;
-        let upto = end - self.zeros.min(ZEROS);
+        let upto = end - self.zeros.min(self.needed as u64);
         pass_on(&mut self.reported, upto, at, bytes, 0, skipped);
         found
     }
@@ -52,7 +57,7 @@ impl Search {
 
 /// Passes skipped bytes from stream position `reported` up to `upto` to `skipped`. `bytes` start at `at`; those before were held back
 /// from earlier chunks because they may belong to a synchronisation, so all of them are `held`.
-pub(crate) fn pass_on(
+pub fn pass_on(
     reported: &mut u64,
     upto: u64,
     at: u64,
@@ -72,20 +77,24 @@ pub(crate) fn pass_on(
     }
 }
 
-/// Returns the start of the first A-Sync in `bytes`, from index `from` on. Its zeros are the last five before 0x80.
-pub fn find(bytes: &[u8], from: usize) -> Option<usize> {
-    bytes.get(from..)?.windows(ASYNC.len()).position(|window| window == ASYNC).map(|at| from + at)
+/// Returns the start of the first A-Sync in `bytes`, from index `from` on. Its zeros are the last `zeros` before 0x80.
+pub fn find(bytes: &[u8], from: usize, zeros: usize) -> Option<usize> {
+    let wanted = a_sync(zeros);
+    bytes.get(from..)?.windows(wanted.len()).position(|window| window == wanted).map(|at| from + at)
 }
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
+    use std::vec::Vec;
+
     use super::*;
 
     #[test]
     fn chunks_change_nothing() {
         let bytes = [1, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0x80, 8];
         for cut in 0..bytes.len() {
-            let mut search = Search::new(0, 0);
+            let mut search = Search::new(5, 0, 0);
             let (mut skipped, mut found) = (Vec::new(), None);
             for (at, piece) in [(0, &bytes[..cut]), (cut, &bytes[cut..])] {
                 if found.is_none() {
