@@ -10,7 +10,7 @@
 //! * `reader`: the bytes of a buffer; `incoming`: these bytes without their packing, one lane for each source; `router`: packets of
 //!   sources that share bytes, parsed once; `lane`: a window of a source's bytes.
 //! * `syntax`: the packet level of a protocol; `packets`: all packets of a buffer, shown or counted (`counts`).
-//! * `protocol`: the decoding level of a protocol; `stream`: a parser and a decoder as one; `etm`, `etrace`, `coresight`: the protocols.
+//! * `protocol`: the decoding level of a protocol; `stream`: a parser and a decoder as one; `coresight`, `etrace`: the protocols.
 //! * `sink`: takes elements from decoders in batches; `delivery`: passes batches to a consumer; `consumer`: the consumer's interface.
 //! * `survey`: what a raw file may be.
 //! * `segment`: decodes a part of a stream; `pipeline`: decodes all streams of a buffer; `decode`: from a request to its result;
@@ -22,7 +22,6 @@ mod counts;
 mod decode;
 mod delivery;
 mod erased;
-mod etm;
 mod etrace;
 mod incoming;
 mod lane;
@@ -60,6 +59,7 @@ pub use sink::Mode;
 pub use source::Source;
 pub use stream::Feed;
 pub use survey::{Fit, FoundSource, Looks, Survey, survey};
-pub use syntax::{Kind, MOST_KINDS, PacketSink, Role, Skips, Syntax};
+pub use syntax::{Kind, MOST_KINDS, Role, Skips, Syntax};
 pub use tally::{Reason, Strangers, Tally};
+pub use tracewright_core::stream::{PacketSink, Run};
 pub use tracewright_frames::Lost;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use tracewright_core::TraceId;
+use tracewright_core::stream::PacketSink;
 use tracewright_frames::{self as frames, Lost, Run};
 use tracewright_input::{Buffer, Capture, Packing};
 
@@ -19,7 +20,7 @@ use crate::problem::{Error, Problem};
 use crate::protocol::Options;
 use crate::reader::{BufferReader, Progress};
 use crate::source::Source;
-use crate::syntax::{Kind, PacketSink, Role, Syntax};
+use crate::syntax::{Kind, Role, Syntax};
 
 /// Bytes read at once.
 const CHUNK: usize = 1 << 16;
@@ -600,7 +601,7 @@ struct Counting<'s, 'a, T: Syntax> {
     seen: &'s mut Seen,
 }
 
-impl<T: Syntax> PacketSink<T> for Counting<'_, '_, T> {
+impl<T: Syntax> PacketSink<T::Packet, T::Run> for Counting<'_, '_, T> {
     // Inlined into the parser's loop, where each call knows its kind of packet.
     #[inline(always)]
     fn packet(&mut self, offset: u64, bytes: &[u8], packet: &T::Packet) {
@@ -630,7 +631,7 @@ struct CountingIn<'s, 'a, T: Syntax> {
     range: Range,
 }
 
-impl<T: Syntax> PacketSink<T> for CountingIn<'_, '_, T> {
+impl<T: Syntax> PacketSink<T::Packet, T::Run> for CountingIn<'_, '_, T> {
     fn packet(&mut self, offset: u64, bytes: &[u8], packet: &T::Packet) {
         let role = T::KINDS[T::kind(packet)].role;
         let skipped_from = self.counting.seen.skipped_from.take().filter(|_| role == Role::Skipped);
@@ -656,7 +657,7 @@ struct Visiting<'s, 'a, T: Syntax> {
     visitor: &'s mut dyn Visitor,
 }
 
-impl<T: Syntax> PacketSink<T> for Visiting<'_, '_, T> {
+impl<T: Syntax> PacketSink<T::Packet, T::Run> for Visiting<'_, '_, T> {
     fn packet(&mut self, offset: u64, bytes: &[u8], packet: &T::Packet) {
         let kind = &T::KINDS[T::kind(packet)];
         self.seen.packet(kind.role, offset, bytes.len(), T::NAMES_SOURCES);

@@ -3,13 +3,13 @@
 use std::sync::{PoisonError, RwLock};
 
 use tracewright_core::MemorySpace;
+use tracewright_core::stream::Run as _;
 use tracewright_etrace::decode::Handler;
 use tracewright_flow::{ElementSink, Graph};
 use tracewright_image::{Image, Moment};
 use tracewright_input as input;
 
-use crate::coresight::{Etm3, Ptm};
-use crate::etm::Etm;
+use crate::coresight::{CoreSight, Etm, Etm3, Ptm};
 use crate::etrace::Etrace;
 use crate::problem::CannotDecode;
 use crate::sink::Mode;
@@ -78,10 +78,14 @@ pub trait Protocol: Syntax {
     ) -> Self::Parser;
     /// Decodes a packet of `len` bytes that begins at stream position `offset`.
     fn packet<M: Mode>(feed: &mut Feed<'_, '_, Self, M>, offset: u64, len: usize, packet: &Self::Packet);
-    /// Parses bytes and decodes their packets; `None` ends the stream.
-    fn feed<M: Mode>(parser: &mut Self::Parser, bytes: Option<&[u8]>, feed: &mut Feed<'_, '_, Self, M>) {
-        Self::parse(parser, bytes, feed);
+    /// Whether [`run`](Self::run) decodes rows of packets together where elements are only counted.
+    const RUNS: bool = false;
+    /// Decodes a row of packets that begins at stream position `offset`.
+    fn run<M: Mode>(feed: &mut Feed<'_, '_, Self, M>, offset: u64, run: Self::Run) {
+        run.each(offset, |offset, bytes, packet| Self::packet(feed, offset, bytes.len(), packet));
     }
+    /// Takes bytes that are skipped from stream position `offset` on. A packet of [`Role::Skipped`](crate::Role::Skipped) follows.
+    fn skipping<M: Mode>(_feed: &mut Feed<'_, '_, Self, M>, _offset: u64, _bytes: &[u8]) {}
 
     /// Returns where in `bytes`, which `parser` takes next, segments of at least `least` bytes begin.
     fn split(params: &Self::Params, parser: &Self::Parser, bytes: &[u8], least: usize) -> Vec<usize>;
@@ -130,11 +134,11 @@ macro_rules! same_methods {
             <$own>::snapshot(self)
         }
 
-        fn graph_mut(&mut self) -> &mut Graph<'i> {
+        fn graph_mut(&mut self) -> &mut tracewright_flow::Graph<'i> {
             <$own>::graph_mut(self)
         }
 
-        fn space(&self) -> MemorySpace {
+        fn space(&self) -> tracewright_core::MemorySpace {
             <$inner>::space(self)
         }
 
@@ -147,11 +151,11 @@ macro_rules! same_methods {
             <$inner>::gap_start(self)
         }
 
-        fn interrupt(&mut self, offset: u64, sink: &mut impl ElementSink) {
+        fn interrupt(&mut self, offset: u64, sink: &mut impl tracewright_flow::ElementSink) {
             <$own>::interrupt(self, offset, sink);
         }
 
-        fn finish(&mut self, offset: u64, sink: &mut impl ElementSink) {
+        fn finish(&mut self, offset: u64, sink: &mut impl tracewright_flow::ElementSink) {
             <$own>::finish(self, offset, sink);
         }
     };
@@ -168,7 +172,7 @@ pub fn register<T: Protocol + input::SourceKind>(protocol: &'static T) {
 
 /// Returns the protocol of a source, if it is registered.
 pub(crate) fn of(source: &input::Source) -> Option<&'static dyn Plug> {
-    let built_in: [&'static dyn Plug; 4] = [&Etm, &Etrace, &Etm3, &Ptm];
+    let built_in: [&'static dyn Plug; 4] = [&CoreSight(Etm), &Etrace, &CoreSight(Etm3), &CoreSight(Ptm)];
     let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
     built_in.into_iter().chain(registered.iter().copied()).find(|protocol| protocol.reads(source))
 }

@@ -2,9 +2,11 @@
 
 use std::any::Any;
 
+use tracewright_core::stream::PacketSink;
+
 use crate::incoming::Coming;
 use crate::protocol::Options;
-use crate::syntax::{PacketSink, Role, Syntax};
+use crate::syntax::{Role, Syntax};
 use crate::tally::Strangers;
 
 /// Packets of a window: a `Vec` of a protocol's [`Routed`].
@@ -93,7 +95,7 @@ struct Routing<'r, T: Syntax> {
     strangers: &'r mut Strangers,
 }
 
-impl<T: Syntax> PacketSink<T> for Routing<'_, T> {
+impl<T: Syntax> PacketSink<T::Packet, T::Run> for Routing<'_, T> {
     #[inline]
     fn packet(&mut self, offset: u64, bytes: &[u8], packet: &T::Packet) {
         let len = bytes.len();

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::ops::ControlFlow;
 
+use tracewright_core::stream::{PacketSink, Run as _};
 use tracewright_core::{Exception, MemorySpace};
 use tracewright_flow as flow;
 use tracewright_image::{Image, Moment};
@@ -18,7 +19,7 @@ use crate::protocol::{Decoder, Options, Protocol};
 use crate::router::{self, Routed, Router};
 use crate::sink::{Batch, Counted, Counting, Each, Item, Mode, Summing, Verdict};
 use crate::source::Source;
-use crate::syntax::{PacketSink, Role, Skips};
+use crate::syntax::{Role, Skips};
 use crate::tally::Reason;
 
 /// A protocol behind a trait object.
@@ -312,15 +313,15 @@ impl<'a, T: Protocol> With<'a, T> for Run<'_, '_> {
         let mut at = from;
         for &cut in &lane.cuts {
             let cut_at = (cut - lane.start) as usize;
-            T::feed(parser, Some(&lane.bytes[at..cut_at]), feed);
-            T::feed(parser, None, feed);
+            T::parse(parser, Some(&lane.bytes[at..cut_at]), feed);
+            T::parse(parser, None, feed);
             feed.interrupt(cut);
             at = cut_at;
         }
         let sure = next.unwrap_or(lane.len);
         match lane.routed::<T>(at, sure) {
             Some(packets) => feed.routed(packets),
-            None => T::feed(parser, Some(&lane.bytes[at..sure]), feed),
+            None => T::parse(parser, Some(&lane.bytes[at..sure]), feed),
         }
         // Set only now, since a feed that watches takes packets one by one.
         feed.next = next.map(|next| T::handover(lane.start + next as u64));
@@ -332,7 +333,7 @@ impl<'a, T: Protocol> With<'a, T> for Run<'_, '_> {
                     if feed.is_done() {
                         break;
                     }
-                    T::feed(parser, Some(piece), feed);
+                    T::parse(parser, Some(piece), feed);
                 }
             }
         }
@@ -487,7 +488,21 @@ impl<T: Protocol, M> Debug for Feed<'_, '_, T, M> {
     }
 }
 
-impl<T: Protocol, M: Mode> PacketSink<T> for Feed<'_, '_, T, M> {
+impl<T: Protocol, M: Mode> PacketSink<T::Packet, T::Run> for Feed<'_, '_, T, M> {
+    const RUNS: bool = T::RUNS && M::COUNTS;
+
+    #[inline(always)]
+    fn run(&mut self, offset: u64, run: T::Run) {
+        if !self.is_watching() {
+            return T::run(self, offset, run);
+        }
+        run.each(offset, |offset, bytes, packet| self.packet(offset, bytes, packet));
+    }
+
+    fn skipped(&mut self, offset: u64, bytes: &[u8]) {
+        T::skipping(self, offset, bytes);
+    }
+
     #[inline(always)]
     fn packet(&mut self, offset: u64, bytes: &[u8], packet: &T::Packet) {
         if !self.is_done() {
@@ -516,7 +531,7 @@ impl<'f, 'i, T: Protocol, M: Mode> Feed<'f, 'i, T, M> {
     fn end(&mut self, parser: &mut T::Parser, lane: &Lane<'_>) {
         match lane.routed::<T>(0, usize::MAX) {
             Some(packets) => self.routed(packets),
-            None => T::feed(parser, None, self),
+            None => T::parse(parser, None, self),
         }
     }
 

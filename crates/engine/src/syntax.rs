@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 
 use tracewright_core::Exception;
+use tracewright_core::stream::{PacketSink, Run};
 use tracewright_input as input;
 
 use crate::line::Line;
@@ -16,6 +17,8 @@ pub trait Syntax: Debug + Sized + Sync + 'static {
     type Parser: Send + Sync;
     /// A packet, or bytes that are not a packet.
     type Packet: Clone + Send + Sync + 'static;
+    /// A row of packets that some sinks take together: [`Infallible`](std::convert::Infallible) if there are none.
+    type Run: Run<Self::Packet>;
     /// State that the text of a source's packets depends on, besides its parameters.
     type Told;
 
@@ -35,7 +38,11 @@ pub trait Syntax: Debug + Sized + Sync + 'static {
     /// Returns the stream position of the first byte that was not reported yet.
     fn unfinished(parser: &Self::Parser) -> u64;
     /// Parses bytes; `None` ends the stream. Bytes fed afterwards are a new stream whose positions continue.
-    fn parse(parser: &mut Self::Parser, bytes: Option<&[u8]>, sink: &mut impl PacketSink<Self>);
+    fn parse(
+        parser: &mut Self::Parser,
+        bytes: Option<&[u8]>,
+        sink: &mut impl PacketSink<Self::Packet, Self::Run>,
+    );
 
     /// Returns the kind of a packet, as an index of [`KINDS`](Self::KINDS).
     fn kind(packet: &Self::Packet) -> usize;
@@ -137,10 +144,26 @@ pub enum Role {
     Skipped,
 }
 
-/// A sink of a parser's packets.
-pub trait PacketSink<T: Syntax> {
-    /// Takes the packet that begins at stream position `offset`.
-    fn packet(&mut self, offset: u64, bytes: &[u8], packet: &T::Packet);
-    /// Takes skipped bytes, before the packet of [`Role::Skipped`] that stands for them.
-    fn skipped(&mut self, _offset: u64, _bytes: &[u8]) {}
+/// Makes the table of kinds of an enum that [`packet_kinds`](tracewright_core::stream::packet_kinds) declares.
+macro_rules! kinds {
+    ($kind:ty) => {
+        &{
+            let mut kinds = [$crate::syntax::Kind::new("", $crate::syntax::Role::Plain); <$kind>::COUNT];
+            let mut index = 0;
+            while index < kinds.len() {
+                let kind = <$kind>::ALL[index];
+                let role = match kind {
+                    <$kind>::Async => $crate::syntax::Role::Sync,
+                    <$kind>::NotSync => $crate::syntax::Role::Skipped,
+                    <$kind>::Incomplete => $crate::syntax::Role::Incomplete,
+                    _ if kind.is_error() => $crate::syntax::Role::Malformed,
+                    _ => $crate::syntax::Role::Plain,
+                };
+                kinds[index] = $crate::syntax::Kind::new(kind.name(), role);
+                index += 1;
+            }
+            kinds
+        }
+    };
 }
+pub(crate) use kinds;

@@ -3,9 +3,11 @@
 //! A [`Parser`] takes bytes in chunks of any size, and passes packets to a [`PacketSink`]. What it needs to know of a protocol is a
 //! [`Grammar`].
 
+mod kinds;
 mod parser;
 mod search;
 
+pub use crate::packet_kinds;
 pub use parser::{Grammar, Parser, Resync, Stop};
 pub use search::{Search, a_sync, find};
 

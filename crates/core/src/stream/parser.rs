@@ -198,7 +198,12 @@ impl<G: Grammar> Parser<G> {
     }
 
     /// Searches for an A-Sync from `bytes[at]` on. Returns the index at which to continue, as the next two functions do.
-    fn find_async(&mut self, bytes: &[u8], at: usize, sink: &mut impl PacketSink<G::Packet, G::Run>) -> usize {
+    fn find_async(
+        &mut self,
+        bytes: &[u8],
+        at: usize,
+        sink: &mut impl PacketSink<G::Packet, G::Run>,
+    ) -> usize {
         let Some(search) = &mut self.search else { return at };
         let position = self.position + at as u64;
         let Some(used) = search.run(position, &bytes[at..], |offset, bytes| sink.skipped(offset, bytes))
@@ -220,7 +225,12 @@ impl<G: Grammar> Parser<G> {
     }
 
     /// Parses all packets that are whole in `bytes[at..]`. The start of an incomplete one is carried over.
-    fn packets(&mut self, bytes: &[u8], mut at: usize, sink: &mut impl PacketSink<G::Packet, G::Run>) -> usize {
+    fn packets(
+        &mut self,
+        bytes: &[u8],
+        mut at: usize,
+        sink: &mut impl PacketSink<G::Packet, G::Run>,
+    ) -> usize {
         let strict = self.resync == Resync::NextByte;
         loop {
             at = self.params.common(bytes, at, self.position, &mut self.state, sink);
@@ -252,7 +262,12 @@ impl<G: Grammar> Parser<G> {
     }
 
     /// Completes the carried packet with the bytes from `bytes[at]` on.
-    fn finish_carried(&mut self, bytes: &[u8], at: usize, sink: &mut impl PacketSink<G::Packet, G::Run>) -> usize {
+    fn finish_carried(
+        &mut self,
+        bytes: &[u8],
+        at: usize,
+        sink: &mut impl PacketSink<G::Packet, G::Run>,
+    ) -> usize {
         let carried = self.carried;
         let taken = (bytes.len() - at).min(G::MAX_PACKET - carried);
         self.carry[carried..carried + taken].copy_from_slice(&bytes[at..at + taken]);

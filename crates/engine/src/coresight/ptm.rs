@@ -1,121 +1,50 @@
 //! PTM as a protocol of the engine. Segments begin at A-Syncs.
 
-use tracewright_core::{Exception, MemorySpace};
+use std::convert::Infallible;
+
+use tracewright_core::Exception;
+use tracewright_core::stream::{self, Grammar, Resync};
 use tracewright_coresight::ptm::Params;
 use tracewright_coresight::ptm::decode::{self, Snapshot};
 use tracewright_coresight::ptm::packet::{
-    self, Address, Branch, ISync, ISyncReason, Packet, Parser, PtmSink, Timestamp,
+    self, Address, Branch, ISync, ISyncReason, Packet, Parser, Timestamp,
 };
-use tracewright_coresight::shared::{address, exception, search};
-use tracewright_flow::{ElementSink, Graph};
-use tracewright_image::{Image, Moment};
-use tracewright_input as input;
+use tracewright_coresight::shared::{address, exception};
+use tracewright_image::Image;
 
 use crate::line::Line;
 use crate::problem::CannotDecode;
-use crate::protocol::{Decoder, Options, Protocol, same_methods};
-use crate::sink::Mode;
-use crate::stream::Feed;
-use crate::syntax::{Kind, PacketSink, Role, Skips, Syntax};
+use crate::protocol::Options;
+use crate::syntax::Skips;
+
+use super::module::{self, Module, decoder, packets};
 
 /// PTM.
 #[derive(Debug)]
 pub struct Ptm;
 
-/// State that a cold segment needs: only where the window begins, as a stream position.
-#[derive(Debug)]
-pub struct Knows {
-    window: u64,
-}
-
-/// All kinds of packets.
-const KINDS: [Kind; packet::Kind::COUNT] = {
-    let mut kinds = [Kind::new("", Role::Plain); packet::Kind::COUNT];
-    let mut index = 0;
-    while index < kinds.len() {
-        let kind = packet::Kind::ALL[index];
-        let role = match kind {
-            packet::Kind::Async => Role::Sync,
-            packet::Kind::NotSync => Role::Skipped,
-            packet::Kind::Incomplete => Role::Incomplete,
-            packet::Kind::Reserved | packet::Kind::Malformed => Role::Malformed,
-            _ => Role::Plain,
-        };
-        kinds[index] = Kind::new(kind.name(), role);
-        index += 1;
-    }
-    kinds
-};
-
-/// A parser's sink that passes packets on.
-struct Through<'s, S>(&'s mut S);
-
-impl<S: PacketSink<Ptm>> PtmSink for Through<'_, S> {
-    #[inline(always)]
-    fn packet(&mut self, offset: u64, bytes: &[u8], packet: &Packet) {
-        self.0.packet(offset, bytes, packet);
-    }
-
-    fn skipped(&mut self, offset: u64, bytes: &[u8]) {
-        self.0.skipped(offset, bytes);
-    }
-}
-
-impl Syntax for Ptm {
+impl Module for Ptm {
     type Params = Params;
-    type Parser = Parser;
-    type Packet = Packet;
-    type Told = ();
+    type Decoder<'i> = decode::Decoder<'i>;
+    type Handover = Handover;
 
-    const SYNCHRONISATION: &'static str = "A-Sync";
-    const KINDS: &'static [Kind] = &KINDS;
+    packets!(Packet, packet::Kind, Parser, Infallible);
+
     const OPENCSD_SKIPS: Skips = Skips::Runs;
     const OPENCSD_SKIPPED: &'static str = "NOTSYNC : PTM Not Synchronised; ";
-
-    fn params(protocol: &input::Protocol) -> Option<&Params> {
-        match protocol {
-            input::Protocol::Registered(params) => (&**params as &dyn std::any::Any).downcast_ref(),
-            _ => None,
-        }
-    }
-
-    fn first(params: &Params, _: &Options, position: u64) -> Parser {
-        Parser::starting_at(params.clone(), position)
-    }
-
-    fn unfinished(parser: &Parser) -> u64 {
-        parser.unfinished()
-    }
-
-    fn parse(parser: &mut Parser, bytes: Option<&[u8]>, sink: &mut impl PacketSink<Self>) {
-        match bytes {
-            Some(bytes) => parser.feed(bytes, &mut Through(sink)),
-            None => parser.finish(&mut Through(sink)),
-        }
-    }
-
-    #[inline(always)]
-    fn kind(packet: &Packet) -> usize {
-        packet.kind() as usize
-    }
-
-    #[inline(always)]
-    fn skipped(packet: &Packet) -> u64 {
-        if let Packet::NotSync { len } = packet { *len } else { 0 }
-    }
+    const OPENCSD_RESUMES: Resync = Resync::NextAsync;
+    const WINDOW: usize = 1 << 9;
 
     #[inline(always)]
     fn reports_loss(packet: &Packet) -> bool {
         matches!(packet, Packet::ISync(ISync { reason: ISyncReason::Overflow, .. }))
     }
 
-    fn told(_: &Params) {}
-
-    fn words(_: &Params, (): &(), packet: &Packet, line: &mut Line) {
+    fn words(_: &Params, packet: &Packet, line: &mut Line) {
         words(packet, line);
     }
 
-    fn fields(_: &Params, (): &(), packet: &Packet, line: &mut Line) {
+    fn fields(_: &Params, packet: &Packet, line: &mut Line) {
         fields(packet, line);
     }
 
@@ -123,7 +52,7 @@ impl Syntax for Ptm {
         Some("PTM")
     }
 
-    fn opencsd(_: &Params, (): &(), packet: &Packet, line: &mut Line) {
+    fn opencsd(_: &Params, packet: &Packet, line: &mut Line) {
         // Writing to a line does not fail.
         let _ = packet::opencsd::write(line, packet);
     }
@@ -131,7 +60,27 @@ impl Syntax for Ptm {
     fn exception(_: &Params, exception: &Exception) -> String {
         exception::name(exception.number).to_owned()
     }
+
+    fn decoder<'i>(
+        params: &Params,
+        options: &Options,
+        image: &'i Image,
+    ) -> Result<decode::Decoder<'i>, CannotDecode> {
+        let Options { like_opencsd, no_image, .. } = *options;
+        let options = decode::Options { like_opencsd, no_image };
+        decode::Decoder::new(params, image, options).map_err(|error| CannotDecode(error.to_string()))
+    }
+
+    fn find(bytes: &[u8], from: usize) -> Option<usize> {
+        stream::find(bytes, from, Params::ZEROS)
+    }
+
+    fn handover(start: u64) -> Handover {
+        Handover { start, synchronised: false, address: false, timestamp: false, vmid: false }
+    }
 }
+
+decoder!(decode::Decoder<'i>, Packet, Snapshot {});
 
 fn words(packet: &Packet, line: &mut Line) {
     line.text(packet.kind().name());
@@ -284,99 +233,6 @@ const fn reason(reason: ISyncReason) -> &'static str {
     }
 }
 
-impl Protocol for Ptm {
-    type Decoder<'i> = decode::Decoder<'i>;
-    type Knows = Knows;
-    type Handover = Handover;
-
-    const WINDOW: usize = 1 << 9;
-
-    fn output(_: usize) -> usize {
-        16 << 20
-    }
-
-    fn decoder<'i>(
-        params: &Params,
-        options: &Options,
-        image: &'i Image,
-    ) -> Result<decode::Decoder<'i>, CannotDecode> {
-        let Options { like_opencsd, no_image, .. } = *options;
-        let options = decode::Options { like_opencsd, no_image };
-        decode::Decoder::new(params, image, options).map_err(|error| CannotDecode(error.to_string()))
-    }
-
-    fn knows(parser: &Parser, _: &decode::Decoder<'_>) -> Knows {
-        Knows { window: parser.position() }
-    }
-
-    fn parser(params: &Params, options: &Options, _: &Knows, position: u64) -> Parser {
-        Self::first(params, options, position)
-    }
-
-    fn restart(decoder: &mut decode::Decoder<'_>, _: &Knows, position: u64) {
-        decoder.restart(position);
-    }
-
-    fn rewound(params: &Params, options: &Options, knows: &Knows, bytes: &[u8], from: usize) -> Parser {
-        let mut parser = Self::first(params, options, knows.window + from as u64);
-        // What packets are compressed against was told after the segment's A-Sync.
-        parser.feed(&bytes[from..], &mut |_: u64, _: &[u8], _: &Packet| {});
-        parser
-    }
-
-    fn feed<M: Mode>(parser: &mut Parser, bytes: Option<&[u8]>, feed: &mut Feed<'_, '_, Self, M>) {
-        match bytes {
-            Some(bytes) => parser.feed(bytes, feed),
-            None => parser.finish(feed),
-        }
-    }
-
-    #[inline(always)]
-    fn packet<M: Mode>(feed: &mut Feed<'_, '_, Self, M>, offset: u64, len: usize, packet: &Packet) {
-        feed.decoder.packet(offset, packet, &mut feed.sink);
-        let end = match packet {
-            Packet::NotSync { len } => offset + len,
-            Packet::Incomplete { .. } => {
-                feed.cut(offset, len);
-                offset + len as u64
-            }
-            _ => offset + len as u64,
-        };
-        feed.taken(offset, end, |handover, decoder| handover.is_now(offset, packet, decoder));
-        if *packet == Packet::Async {
-            feed.synchronised();
-        }
-    }
-
-    fn split(_: &Params, _: &Parser, bytes: &[u8], least: usize) -> Vec<usize> {
-        let mut starts = Vec::new();
-        let mut from = least;
-        while let Some(at) = search::find(bytes, from) {
-            starts.push(at);
-            from = at + least;
-        }
-        starts
-    }
-
-    fn handover(start: u64) -> Handover {
-        Handover { start, synchronised: false, address: false, timestamp: false, vmid: false }
-    }
-}
-
-impl<'i> Decoder<'i> for decode::Decoder<'i> {
-    type Snapshot = Snapshot;
-
-    same_methods!(decode::Decoder<'i>, decode::Decoder<'i>);
-
-    fn image(&self) -> &'i Image {
-        self.walker().graph().image()
-    }
-
-    fn resume(&mut self, offset: u64, moment: Moment) {
-        self.resume(offset, moment);
-    }
-}
-
 /// Watches for the point after an A-Sync where a decoder knows everything: after an I-Sync, a whole timestamp and a virtual machine ID,
 /// as far as they are traced.
 #[derive(Debug)]
@@ -389,7 +245,7 @@ pub struct Handover {
     vmid: bool,
 }
 
-impl Handover {
+impl module::Handover<Ptm> for Handover {
     fn is_now(&mut self, offset: u64, packet: &Packet, decoder: &decode::Decoder<'_>) -> bool {
         match packet {
             Packet::Async if offset >= self.start => self.synchronised = true,
@@ -404,28 +260,5 @@ impl Handover {
             && decoder.is_running()
             && (self.timestamp || !params.timestamps())
             && (self.vmid || !params.vmids())
-    }
-}
-
-impl<M: Mode> PtmSink for Feed<'_, '_, Ptm, M> {
-    #[inline(always)]
-    fn packet(&mut self, offset: u64, bytes: &[u8], packet: &Packet) {
-        if self.is_done() {
-            return;
-        }
-        Ptm::packet(self, offset, bytes.len(), packet);
-    }
-
-    fn skipped(&mut self, offset: u64, bytes: &[u8]) {
-        let are_zero = bytes.iter().all(|&byte| byte == 0);
-        if self.is_done() {
-            if !are_zero {
-                self.passed_over();
-            }
-        } else {
-            self.skip(offset, are_zero);
-            self.decoder.skipping(offset, &mut self.sink);
-            self.taken_at(offset);
-        }
     }
 }

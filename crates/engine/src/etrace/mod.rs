@@ -4,11 +4,13 @@
 
 mod text;
 
-use tracewright_core::{Exception, MemorySpace};
+use std::convert::Infallible;
+
+use tracewright_core::Exception;
+use tracewright_core::stream::PacketSink;
 use tracewright_etrace::decode::{self, DataState, Paired, PairedSnapshot};
 use tracewright_etrace::packet::{self, Packet, QualStatus, Trap};
 use tracewright_etrace::stream::{self, Content, Message, Parser, SyncPoints};
-use tracewright_flow::{ElementSink, Graph};
 use tracewright_image::Image;
 use tracewright_input::{self as input, EtraceSource};
 use tracewright_isa::riscv::cause;
@@ -18,7 +20,7 @@ use crate::problem::CannotDecode;
 use crate::protocol::{Decoder, Options, Protocol, same_methods};
 use crate::sink::Mode;
 use crate::stream::Feed;
-use crate::syntax::{Kind, PacketSink, Syntax};
+use crate::syntax::{Kind, Syntax};
 use crate::tally::Reason;
 
 /// Bytes of a PULP record.
@@ -40,6 +42,7 @@ impl Syntax for Etrace {
     type Params = EtraceSource;
     type Parser = Parser;
     type Packet = Message;
+    type Run = Infallible;
     /// The options that are switched on.
     type Told = tracewright_etrace::Options;
 
@@ -65,7 +68,7 @@ impl Syntax for Etrace {
     }
 
     #[inline]
-    fn parse(parser: &mut Parser, bytes: Option<&[u8]>, sink: &mut impl PacketSink<Self>) {
+    fn parse(parser: &mut Parser, bytes: Option<&[u8]>, sink: &mut impl PacketSink<Message>) {
         let mut sink = |offset: u64, bytes: &[u8], message: &Message| sink.packet(offset, bytes, message);
         match bytes {
             Some(bytes) => parser.feed(bytes, &mut sink),

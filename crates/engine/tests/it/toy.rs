@@ -2,6 +2,7 @@
 //!
 //! A packet is a header byte and what follows it. Header: bits 7 and 6 say what it is, bits 5 to 3 whose it is, bit 0 is an atom's.
 
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Once};
 
@@ -111,6 +112,7 @@ impl Syntax for Toy {
     type Params = Params;
     type Parser = Parser;
     type Packet = Packet;
+    type Run = Infallible;
     type Told = ();
 
     const SYNCHRONISATION: &'static str = "toy sync";
@@ -139,7 +141,7 @@ impl Syntax for Toy {
         parser.0
     }
 
-    fn parse(parser: &mut Parser, bytes: Option<&[u8]>, sink: &mut impl PacketSink<Self>) {
+    fn parse(parser: &mut Parser, bytes: Option<&[u8]>, sink: &mut impl PacketSink<Packet>) {
         let Parser(position, carry, parsed) = parser;
         parsed.fetch_add(bytes.map_or(0, <[u8]>::len) as u64, Ordering::Relaxed);
         carry.extend_from_slice(bytes.unwrap_or_default());

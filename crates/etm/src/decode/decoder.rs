@@ -153,6 +153,11 @@ impl<'i> Decoder<'i> {
         &self.walker
     }
 
+    /// Returns the program.
+    pub fn image(&self) -> &'i Image {
+        self.walker.graph().image()
+    }
+
     /// Returns the graph of the program as far as it ran, for sinks that count by graph node.
     pub fn graph_mut(&mut self) -> &mut tracewright_flow::Graph<'i> {
         self.walker.graph_mut()

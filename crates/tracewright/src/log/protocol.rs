@@ -1,6 +1,7 @@
 //! Logs as a protocol of the engine. A packet is a chunk of the log.
 
 use std::any::Any;
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use tracewright_core::{Element, Exception, GapReason, Isa, MemorySpace};
@@ -144,6 +145,7 @@ impl Syntax for LogProtocol {
     type Params = Params;
     type Parser = Parser;
     type Packet = Packet;
+    type Run = Infallible;
     type Told = ();
 
     const SYNCHRONISATION: &'static str = "chunk";
@@ -175,7 +177,7 @@ impl Syntax for LogProtocol {
         parser.position
     }
 
-    fn parse(parser: &mut Parser, bytes: Option<&[u8]>, sink: &mut impl PacketSink<Self>) {
+    fn parse(parser: &mut Parser, bytes: Option<&[u8]>, sink: &mut impl PacketSink<Packet>) {
         let mut rest = bytes.unwrap_or_default();
         while !rest.is_empty() {
             let known = parser.next.or_else(|| own::Decoder::chunk_len(&parser.kept));
@@ -234,7 +236,7 @@ impl Syntax for LogProtocol {
 }
 
 impl Parser {
-    fn emit(&mut self, packet: &Packet, sink: &mut impl PacketSink<LogProtocol>) {
+    fn emit(&mut self, packet: &Packet, sink: &mut impl PacketSink<Packet>) {
         sink.packet(self.position, &self.kept, packet);
         self.position += self.kept.len() as u64;
         self.kept.clear();

@@ -130,6 +130,11 @@ impl<'i> Decoder<'i> {
         &self.walker
     }
 
+    /// Returns the program.
+    pub fn image(&self) -> &'i Image {
+        self.walker.graph().image()
+    }
+
     /// Returns the graph of the program as far as it ran.
     pub fn graph_mut(&mut self) -> &mut Graph<'i> {
         self.walker.graph_mut()

@@ -4,6 +4,7 @@
 //! hold their values and how many bits were told, and [`State`] is what they are compressed against.
 
 mod cycles;
+mod kind;
 pub mod opencsd;
 mod parser;
 mod read;
@@ -12,11 +13,12 @@ mod tests;
 mod types;
 mod write;
 
+pub use crate::shared::{ASYNC, ZEROS};
+pub use kind::Kind;
 pub use parser::Parser;
 pub use read::State;
-pub use crate::shared::{ASYNC, ZEROS};
 pub use tracewright_core::stream::{PacketSink, Resync};
-pub use types::{Address, Atoms, Branch, ISync, ISyncReason, Kind, Packet, Timestamp};
+pub use types::{Address, Atoms, Branch, ISync, ISyncReason, Packet, Timestamp};
 
 /// Most bytes of a packet: a timestamp with cycles has 15, an I-Sync with cycles and context ID 15; an A-Sync may have more zeros.
 pub const MAX_PACKET: usize = 16;

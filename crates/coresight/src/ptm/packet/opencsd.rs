@@ -2,7 +2,7 @@
 
 use core::fmt::{self, Write};
 
-use super::types::{Address, Branch, ISync, ISyncReason, Kind, Packet};
+use super::types::{Address, Branch, ISync, ISyncReason, Packet};
 use crate::shared::address::State;
 use crate::shared::{exception, opencsd};
 
@@ -11,23 +11,8 @@ use crate::shared::{exception, opencsd};
 /// # Errors
 /// Fails if `out` does.
 pub fn write(out: &mut impl Write, packet: &Packet) -> fmt::Result {
-    out.write_str(match packet.kind() {
-        Kind::Async => "ASYNC : Alignment Synchronisation Packet; ",
-        Kind::ISync => "ISYNC : Instruction Synchronisation packet; ",
-        Kind::Branch => "BRANCH_ADDRESS : Branch address packet; ",
-        Kind::Atom => "ATOM : Atom packet; ",
-        Kind::WaypointUpdate => "WP_UPDATE : Waypoint update packet; ",
-        Kind::Trigger => "TRIGGER : Trigger Event packet; ",
-        Kind::ContextId => "CTXTID : Context ID packet; ",
-        Kind::Vmid => "VMID : VM ID packet; ",
-        Kind::Timestamp => "TIMESTAMP : Timestamp packet; ",
-        Kind::ExceptionReturn => "ERET : Exception return packet; ",
-        Kind::Ignore => "IGNORE : Ignore packet; ",
-        Kind::NotSync => "NOTSYNC : PTM Not Synchronised; ",
-        Kind::Reserved => "RESERVED : Reserved Packet Header; ",
-        Kind::Malformed => "BAD_SEQUENCE : Invalid sequence in packet; ",
-        Kind::Incomplete => "INCOMPLETE_EOT : Incomplete packet at end of trace; ",
-    })?;
+    let kind = packet.kind();
+    write!(out, "{} : {}; ", kind.opencsd_name(), kind.opencsd_description())?;
     match packet {
         Packet::ISync(sync) => i_sync(out, sync),
         Packet::Branch(branch) => self::branch(out, branch),

@@ -4,8 +4,9 @@ use std::convert::Infallible;
 
 use tracewright_core::stream::{self, Grammar, Stop};
 
+use super::Kind;
 use super::read::{State, read};
-use super::types::{Kind, Packet};
+use super::types::Packet;
 use super::{MAX_PACKET, ZEROS};
 use crate::ptm::Params;
 

@@ -1,7 +1,8 @@
 //! Reads one packet.
 
+use super::Kind;
 use super::cycles;
-use super::types::{Address, Atoms, Branch, ISync, ISyncReason, Kind, Packet, Timestamp};
+use super::types::{Address, Atoms, Branch, ISync, ISyncReason, Packet, Timestamp};
 use crate::ptm::Params;
 use crate::shared::address::{self, AddressBytes, Encoding, NoAddress};
 use crate::shared::exception::ExceptionBytes;

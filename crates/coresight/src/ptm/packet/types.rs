@@ -1,3 +1,4 @@
+use super::Kind;
 use crate::shared::address::State;
 use crate::shared::exception::ExceptionBytes;
 
@@ -139,85 +140,7 @@ pub struct Timestamp {
     pub cycles: Option<u32>,
 }
 
-/// A kind of packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Kind {
-    /// [`Packet::Async`]
-    Async,
-    /// [`Packet::ISync`]
-    ISync,
-    /// [`Packet::Branch`]
-    Branch,
-    /// [`Packet::Atoms`] and [`Packet::CycleAtom`]
-    Atom,
-    /// [`Packet::WaypointUpdate`]
-    WaypointUpdate,
-    /// [`Packet::Trigger`]
-    Trigger,
-    /// [`Packet::ContextId`]
-    ContextId,
-    /// [`Packet::Vmid`]
-    Vmid,
-    /// [`Packet::Timestamp`]
-    Timestamp,
-    /// [`Packet::ExceptionReturn`]
-    ExceptionReturn,
-    /// [`Packet::Ignore`]
-    Ignore,
-    /// [`Packet::NotSync`]
-    NotSync,
-    /// [`Packet::Reserved`]
-    Reserved,
-    /// [`Packet::Malformed`]
-    Malformed,
-    /// [`Packet::Incomplete`]
-    Incomplete,
-}
-
 impl Kind {
-    /// Number of kinds.
-    pub const COUNT: usize = 15;
-    /// All kinds, by number.
-    pub const ALL: [Self; Self::COUNT] = [
-        Self::Async,
-        Self::ISync,
-        Self::Branch,
-        Self::Atom,
-        Self::WaypointUpdate,
-        Self::Trigger,
-        Self::ContextId,
-        Self::Vmid,
-        Self::Timestamp,
-        Self::ExceptionReturn,
-        Self::Ignore,
-        Self::NotSync,
-        Self::Reserved,
-        Self::Malformed,
-        Self::Incomplete,
-    ];
-
-    /// Returns the name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Async => "A-Sync",
-            Self::ISync => "I-Sync",
-            Self::Branch => "Branch address",
-            Self::Atom => "Atom",
-            Self::WaypointUpdate => "Waypoint update",
-            Self::Trigger => "Trigger",
-            Self::ContextId => "Context ID",
-            Self::Vmid => "VMID",
-            Self::Timestamp => "Timestamp",
-            Self::ExceptionReturn => "Exception return",
-            Self::Ignore => "Ignore",
-            Self::NotSync => "Not synchronised",
-            Self::Reserved => "Reserved header",
-            Self::Malformed => "Malformed",
-            Self::Incomplete => "Incomplete",
-        }
-    }
-
     /// Returns the kind of the packets with this header.
     pub const fn of(header: u8) -> Self {
         match header {

@@ -3,9 +3,9 @@
 use super::cycles;
 use super::types::{Address, Packet};
 use crate::ptm::Params;
+use crate::shared::ASYNC;
 use crate::shared::address::{AddressBytes, Encoding, State};
 use crate::shared::exception::ExceptionBytes;
-use crate::shared::ASYNC;
 use crate::shared::timestamp::TimestampBytes;
 
 impl Address {
