@@ -5,7 +5,7 @@
 //! [`Visitor`], or counts them.
 //!
 //! A protocol implements [`Syntax`] (packets), [`Protocol`] (elements) and [`SourceKind`](tracewright_input::SourceKind) (how
-//! captures describe a source). ETMv4 with ETE, E-Trace and PTM are built in; [`register`] adds others.
+//! captures describe a source). E-Trace and the protocols of CoreSight are built in; [`register`] adds others.
 //!
 //! * `reader`: the bytes of a buffer; `incoming`: these bytes without their packing, one lane for each source; `router`: packets of
 //!   sources that share bytes, parsed once; `lane`: a window of a source's bytes.

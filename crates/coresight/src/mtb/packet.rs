@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use tracewright_core::stream::PacketSink;
+
 /// Bytes of a packet.
 pub const SIZE: usize = 8;
 
@@ -127,19 +129,6 @@ impl fmt::Display for Packet {
     }
 }
 
-/// A consumer of packets.
-pub trait MtbSink {
-    /// Accepts a packet that began at stream position `offset`, with all its bytes.
-    fn packet(&mut self, offset: u64, bytes: &[u8], packet: &Packet);
-}
-
-impl<F: FnMut(u64, &[u8], &Packet)> MtbSink for F {
-    #[inline(always)]
-    fn packet(&mut self, offset: u64, bytes: &[u8], packet: &Packet) {
-        self(offset, bytes, packet);
-    }
-}
-
 /// A packet parser: bytes in, in chunks of any size, packets out. Packets are aligned: they have no pattern to find them by.
 #[derive(Clone, Debug, Default)]
 pub struct Parser {
@@ -167,7 +156,7 @@ impl Parser {
     }
 
     /// Parses the next bytes of the stream.
-    pub fn feed(&mut self, mut bytes: &[u8], sink: &mut impl MtbSink) {
+    pub fn feed(&mut self, mut bytes: &[u8], sink: &mut impl PacketSink<Packet>) {
         if self.carried > 0 {
             let missing = (SIZE - self.carried).min(bytes.len());
             let (taken, rest) = bytes.split_at(missing);
@@ -190,7 +179,7 @@ impl Parser {
     }
 
     /// Ends the stream. Bytes fed afterwards are a new stream, with positions that continue.
-    pub fn finish(&mut self, sink: &mut impl MtbSink) {
+    pub fn finish(&mut self, sink: &mut impl PacketSink<Packet>) {
         if self.carried > 0 {
             sink.packet(self.unfinished(), &self.carry[..self.carried], &Packet::Incomplete);
             self.carried = 0;

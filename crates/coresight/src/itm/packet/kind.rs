@@ -1,65 +1,34 @@
 //! The kinds of packets, with our names and those of OpenCSD.
 
-/// Declares [`Kind`] and its tables from one list. A row has our name, and the name and the description that OpenCSD prints.
-macro_rules! kinds {
-    ($($kind:ident $name:literal $ocsd:literal $desc:literal;)*) => {
-        /// The kind of a packet, for dispatch, statistics and printing.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[repr(u8)]
-        pub enum Kind { $(#[doc = $desc] $kind,)* }
+use tracewright_core::stream::packet_kinds;
 
-        impl Kind {
-            /// All kinds.
-            pub const ALL: &[Self] = &[$(Self::$kind,)*];
-
-            /// Returns the name, as our own output prints it.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$kind => $name,)* }
-            }
-
-            /// Returns the name that OpenCSD prints.
-            pub const fn opencsd_name(self) -> &'static str {
-                match self { $(Self::$kind => $ocsd,)* }
-            }
-
-            /// Returns the description that OpenCSD prints at the end.
-            pub const fn opencsd_description(self) -> &'static str {
-                match self { $(Self::$kind => $desc,)* }
-            }
-        }
-    };
-}
-
-kinds! {
-    Async "Synchronisation" "ITM_ASYNC" "Alignment synchronisation packet";
-    Padding "Padding" "ITM_ASYNC" "Alignment synchronisation packet";
-    Overflow "Overflow" "ITM_OVERFLOW" "ITM overflow packet";
-    Stimulus "Stimulus" "ITM_SWIT" "Software Stimulus write packet";
-    Counters "Event Counters" "ITM_DWT" "DWT hardware stimulus write";
-    Exception "Exception" "ITM_DWT" "DWT hardware stimulus write";
-    Sample "PC Sample" "ITM_DWT" "DWT hardware stimulus write";
-    Monitor "Performance Monitor" "ITM_DWT" "DWT hardware stimulus write";
-    DataTrace "Data Trace" "ITM_DWT" "DWT hardware stimulus write";
-    Hardware "Unknown Hardware" "ITM_DWT" "DWT hardware stimulus write";
-    LocalTimestamp "Local Timestamp" "ITM_TS_LOCAL" "Local Timestamp";
-    GlobalLow "Global Timestamp 1" "ITM_GTS_1" "Global Timestamp [25:0]";
-    GlobalHigh "Global Timestamp 2" "ITM_GTS_2" "Global Timestamp [{63|42}:26]";
-    Extension "Extension" "ITM_EXTENSION" "Extension packet";
-    NotSync "Not Synchronised" "ITM_NOTSYNC" "ITM data stream not synchronised";
-    Reserved "Reserved" "ITM_RESERVED" "Reserved Packet Header";
-    Malformed "Malformed" "ITM_BAD_SEQUENCE" "Invalid sequence in packet";
-    Incomplete "Incomplete" "ITM_INCOMPLETE_EOT" "Incomplete packet flushed at end of trace";
+packet_kinds! {
+    /// The kind of a packet, for dispatch, statistics and printing.
+    packets {
+        Async "Synchronisation" "ITM_ASYNC" "Alignment synchronisation packet";
+        Padding "Padding" "ITM_ASYNC" "Alignment synchronisation packet";
+        Overflow "Overflow" "ITM_OVERFLOW" "ITM overflow packet";
+        Stimulus "Stimulus" "ITM_SWIT" "Software Stimulus write packet";
+        Counters "Event Counters" "ITM_DWT" "DWT hardware stimulus write";
+        Exception "Exception" "ITM_DWT" "DWT hardware stimulus write";
+        Sample "PC Sample" "ITM_DWT" "DWT hardware stimulus write";
+        Monitor "Performance Monitor" "ITM_DWT" "DWT hardware stimulus write";
+        DataTrace "Data Trace" "ITM_DWT" "DWT hardware stimulus write";
+        Hardware "Unknown Hardware" "ITM_DWT" "DWT hardware stimulus write";
+        LocalTimestamp "Local Timestamp" "ITM_TS_LOCAL" "Local Timestamp";
+        GlobalLow "Global Timestamp 1" "ITM_GTS_1" "Global Timestamp [25:0]";
+        GlobalHigh "Global Timestamp 2" "ITM_GTS_2" "Global Timestamp [{63|42}:26]";
+        Extension "Extension" "ITM_EXTENSION" "Extension packet";
+    }
+    errors {
+        NotSync "Not Synchronised" "ITM_NOTSYNC" "ITM data stream not synchronised";
+        Reserved "Reserved" "ITM_RESERVED" "Reserved Packet Header";
+        Malformed "Malformed" "ITM_BAD_SEQUENCE" "Invalid sequence in packet";
+        Incomplete "Incomplete" "ITM_INCOMPLETE_EOT" "Incomplete packet flushed at end of trace";
+    }
 }
 
 impl Kind {
-    /// Number of kinds.
-    pub const COUNT: usize = Self::ALL.len();
-
-    /// Returns whether this stands for bytes that could not be read as a packet.
-    pub const fn is_error(self) -> bool {
-        matches!(self, Self::NotSync | Self::Reserved | Self::Malformed | Self::Incomplete)
-    }
-
     /// Returns the kind of a packet of the DWT, by what made it.
     #[inline]
     pub(crate) const fn of_hardware(source: u8) -> Self {

@@ -13,9 +13,9 @@ mod text;
 mod types;
 mod write;
 
-pub use crate::shared::search::ASYNC;
+pub use crate::shared::{ASYNC, ZEROS};
 pub use kind::Kind;
-pub use parser::{ItmSink, Parser, Resync};
+pub use parser::{Parser, Resync};
 pub use text::Details;
 pub use types::{Packet, port};
 

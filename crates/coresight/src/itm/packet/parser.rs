@@ -1,28 +1,10 @@
 //! Parsing of a byte stream into packets.
 
+use tracewright_core::stream::{PacketSink, Search};
+
 use super::read::{Stop, read};
-use super::{ASYNC, Kind, MAX_PACKET, Packet};
+use super::{ASYNC, Kind, MAX_PACKET, Packet, ZEROS};
 use crate::itm::Params;
-use crate::shared::search::Search;
-
-/// Zeros of a synchronisation packet.
-const ZEROS: usize = ASYNC.len() - 1;
-
-/// A consumer of packets.
-pub trait ItmSink {
-    /// Accepts a packet that began at stream position `offset`, with all its bytes. [`Packet::NotSync`] has none: see
-    /// [`skipped`](Self::skipped).
-    fn packet(&mut self, offset: u64, bytes: &[u8], packet: &Packet);
-    /// Accepts bytes that were skipped in search of a synchronisation packet, in pieces. A [`Packet::NotSync`] follows at their end.
-    fn skipped(&mut self, _offset: u64, _bytes: &[u8]) {}
-}
-
-impl<F: FnMut(u64, &[u8], &Packet)> ItmSink for F {
-    #[inline(always)]
-    fn packet(&mut self, offset: u64, bytes: &[u8], packet: &Packet) {
-        self(offset, bytes, packet);
-    }
-}
 
 /// The place to resume after bytes that are not a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,7 +37,7 @@ impl Parser {
     pub fn starting_at(params: &Params, position: u64) -> Self {
         let starts_aligned = params.starts_aligned();
         let resync = if starts_aligned { Resync::NextByte } else { Resync::NextAsync };
-        let search = (!starts_aligned).then(|| Search::new(position, 0));
+        let search = (!starts_aligned).then(|| Search::new(ZEROS, position, 0));
         Self { starts_aligned, resync, position, search, carry: [0; MAX_PACKET], carried: 0 }
     }
 
@@ -84,7 +66,7 @@ impl Parser {
     }
 
     /// Parses the next bytes of the stream.
-    pub fn feed(&mut self, bytes: &[u8], sink: &mut impl ItmSink) {
+    pub fn feed(&mut self, bytes: &[u8], sink: &mut impl PacketSink<Packet>) {
         let mut at = 0;
         while at < bytes.len() {
             at = if self.search.is_some() {
@@ -101,7 +83,7 @@ impl Parser {
     }
 
     /// Ends the stream. Bytes fed afterwards are a new stream, with positions that continue.
-    pub fn finish(&mut self, sink: &mut impl ItmSink) {
+    pub fn finish(&mut self, sink: &mut impl PacketSink<Packet>) {
         if let Some(search) = &mut self.search {
             search.finish(self.position, |offset, bytes| sink.skipped(offset, bytes));
             let len = self.position - search.from;
@@ -121,11 +103,11 @@ impl Parser {
             Some(&header) => sink.packet(start, bytes, &Packet::Incomplete { kind: Kind::of(header) }),
         }
         self.carried = 0;
-        self.search = (!self.starts_aligned).then(|| Search::new(self.position, 0));
+        self.search = (!self.starts_aligned).then(|| Search::new(ZEROS, self.position, 0));
     }
 
     /// Searches for a synchronisation packet from `bytes[at]` on. Returns the index at which to continue, as the next functions do.
-    fn find_async(&mut self, bytes: &[u8], at: usize, sink: &mut impl ItmSink) -> usize {
+    fn find_async(&mut self, bytes: &[u8], at: usize, sink: &mut impl PacketSink<Packet>) -> usize {
         let Some(search) = &mut self.search else { return at };
         let position = self.position + at as u64;
         let Some(used) = search.run(position, &bytes[at..], |offset, bytes| sink.skipped(offset, bytes))
@@ -137,13 +119,13 @@ impl Parser {
         if len > 0 {
             sink.packet(search.from, &[], &Packet::NotSync { len });
         }
-        sink.packet(start, &ASYNC, &Packet::Async);
+        sink.packet(start, ASYNC, &Packet::Async);
         self.search = None;
         at + used
     }
 
     /// Parses all packets that are whole in `bytes[at..]`, up to the first zero header. The start of an incomplete one is carried over.
-    fn packets(&mut self, bytes: &[u8], mut at: usize, sink: &mut impl ItmSink) -> usize {
+    fn packets(&mut self, bytes: &[u8], mut at: usize, sink: &mut impl PacketSink<Packet>) -> usize {
         while at < bytes.len() && bytes[at] != 0 {
             let rest = &bytes[at..];
             let offset = self.position + at as u64;
@@ -164,7 +146,7 @@ impl Parser {
     }
 
     /// Takes zeros while synchronised, and the byte after them: a synchronisation packet, padding, or neither.
-    fn zeros(&mut self, bytes: &[u8], mut at: usize, sink: &mut impl ItmSink) -> usize {
+    fn zeros(&mut self, bytes: &[u8], mut at: usize, sink: &mut impl PacketSink<Packet>) -> usize {
         let most = if self.resync == Resync::OpenCsd { MAX_PACKET - 1 } else { ZEROS };
         while at < bytes.len() {
             let byte = bytes[at];
@@ -196,7 +178,7 @@ impl Parser {
     }
 
     /// Completes the carried packet with the bytes from `bytes[at]` on.
-    fn finish_carried(&mut self, bytes: &[u8], at: usize, sink: &mut impl ItmSink) -> usize {
+    fn finish_carried(&mut self, bytes: &[u8], at: usize, sink: &mut impl PacketSink<Packet>) -> usize {
         let carried = self.carried;
         let taken = (bytes.len() - at).min(MAX_PACKET - carried);
         self.carry[carried..carried + taken].copy_from_slice(&bytes[at..at + taken]);
@@ -219,7 +201,7 @@ impl Parser {
 
     /// Reports that `bytes` do not begin with a packet. Returns how many bytes were used.
     #[cold]
-    fn bad(&mut self, offset: u64, bytes: &[u8], stop: Stop, sink: &mut impl ItmSink) -> usize {
+    fn bad(&mut self, offset: u64, bytes: &[u8], stop: Stop, sink: &mut impl PacketSink<Packet>) -> usize {
         let header = bytes[0];
         let (packet, len) = match stop {
             Stop::Malformed(len) => (Packet::Malformed { kind: Kind::of(header) }, len),
@@ -233,7 +215,7 @@ impl Parser {
     /// Loses synchronisation at stream position `from`, if a packet is needed to get it back.
     fn lose(&mut self, from: u64) {
         if self.resync == Resync::NextAsync {
-            self.search = Some(Search::new(from, 0));
+            self.search = Some(Search::new(ZEROS, from, 0));
         }
     }
 }

@@ -10,7 +10,7 @@ const SYNC: [u8; 6] = [0, 0, 0, 0, 0, 0x80];
 /// Parses bytes in chunks. All bytes come out, once and in order.
 fn parse_chunks(bytes: &[u8], resync: Resync, aligned: bool, size: usize) -> Vec<(Vec<u8>, Packet)> {
     struct Sink(u64, Vec<u8>, Vec<(Vec<u8>, Packet)>);
-    impl super::ItmSink for Sink {
+    impl tracewright_core::stream::PacketSink<Packet> for Sink {
         fn packet(&mut self, offset: u64, bytes: &[u8], packet: &Packet) {
             let skipped = std::mem::take(&mut self.1);
             if let Packet::NotSync { len } = packet {
