@@ -9,7 +9,7 @@ mod search;
 
 pub use crate::packet_kinds;
 pub use parser::{Grammar, Parser, Resync, Stop};
-pub use search::{Search, a_sync, find};
+pub use search::{Search, a_sync, find, pass_on};
 
 use core::convert::Infallible;
 

@@ -2,7 +2,7 @@
 
 use super::ONES;
 use super::nibbles::Span;
-use crate::shared::search::pass_on;
+use tracewright_core::stream::pass_on;
 
 /// The progress of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
