@@ -12,6 +12,8 @@ mod coresight_etm3;
 mod coresight_mtb;
 #[path = "../../crates/coresight/tests/fuzz_ptm.rs"]
 mod coresight_ptm;
+#[path = "../../crates/coresight/tests/fuzz_stm.rs"]
+mod coresight_stm;
 #[path = "../../crates/profile/tests/fuzz_coverage.rs"]
 mod coverage;
 #[path = "../../crates/delta/tests/fuzz_bodies.rs"]
@@ -106,6 +108,7 @@ pub const BODIES: &[Body] = &[
     body("frame", frames::frame, "", 2048),
     body("mtb", coresight_mtb::mtb, "", 1024),
     body("ptm", coresight_ptm::ptm, "", 2048),
+    body("stm", coresight_stm::stm, "", 2048),
     body("packets", etm::packets, "etm", 4096),
     body("decode", etm::decode, "etm", 4096),
     body("encode", etm::encode, "", 512),

@@ -8,6 +8,8 @@
 
 pub mod decode;
 pub mod encode;
+#[cfg(test)]
+mod lister_tests;
 pub mod packet;
 pub mod params;
 

@@ -3,8 +3,9 @@
 //! Each packet with a value or a mark is a [`Message`], after the timestamp that it carries. USER and XSYNC, which an Arm STM never
 //! sends, are no elements.
 
+pub mod opencsd;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 use tracewright_core::{Element, GapReason, Message, Report, Reported, Write};
 use tracewright_flow::ElementSink;

@@ -23,7 +23,7 @@ impl StmSink for Feed<'_> {
     }
 }
 
-fn decode(bytes: &[u8], options: Options) -> Vec<(u64, Element)> {
+pub(in crate::stm) fn decode(bytes: &[u8], options: Options) -> Vec<(u64, Element)> {
     let mut decoder = Decoder::new(options);
     let mut parser = Parser::new();
     let mut feed = Feed { decoder: &mut decoder, elements: Vec::new() };
@@ -34,13 +34,14 @@ fn decode(bytes: &[u8], options: Options) -> Vec<(u64, Element)> {
     elements
 }
 
-/// Random messages as a decoder emits them.
-pub(in crate::stm) fn messages(rng: &mut Rng, count: u64) -> Vec<Element> {
-    let (mut master, mut channel, mut time) = (1, 0, rng.next_u64() >> rng.below(40));
+/// Random messages as a decoder emits them, with timestamps of these bits.
+pub(in crate::stm) fn messages(rng: &mut Rng, count: u64, bits: u32) -> Vec<Element> {
+    let mask = u64::MAX >> (64 - bits);
+    let (mut master, mut channel, mut time) = (1, 0, rng.next_u64() >> rng.below(40) & mask);
     let mut elements = Vec::new();
     for _ in 0..count {
         if rng.below(8) == 0 {
-            (master, channel) = (rng.below(0x80) as u16, 0);
+            (master, channel) = (1 + rng.below(0x7f) as u16, 0);
         }
         if rng.below(4) == 0 {
             channel = rng.next_u64() as u32 >> *rng.pick(&[16, 24]);
@@ -56,7 +57,7 @@ pub(in crate::stm) fn messages(rng: &mut Rng, count: u64) -> Vec<Element> {
             }
             kind => {
                 if rng.below(2) == 0 {
-                    time = time.wrapping_add(rng.next_u64() >> rng.below(64));
+                    time = time.wrapping_add(rng.next_u64() >> rng.below(64)) & mask;
                     elements.push(Element::Timestamp { value: time, cycles: None });
                 }
                 let bits = if kind == 2 { 0 } else { *rng.pick(&[4, 8, 16, 32, 64]) };
@@ -94,7 +95,7 @@ fn told(element: &Element) -> Element {
 fn messages_come_back() {
     for seed in 0..200 {
         let mut rng = Rng::new(seed);
-        let elements = messages(&mut rng, 100);
+        let elements = messages(&mut rng, 100, 64);
         let encoding = *rng.pick(&[Encoding::Natural, Encoding::Gray]);
         let sync_every = core::num::NonZero::new(rng.below(200) as u32);
         let bytes = encoded(&elements, encode::Options { sync_every, encoding });
@@ -108,7 +109,7 @@ fn messages_come_back() {
 #[test]
 fn damage_is_reported_with_its_extent() {
     let mut rng = Rng::new(5);
-    let elements = messages(&mut rng, 200);
+    let elements = messages(&mut rng, 200, 64);
     let sync_every = core::num::NonZero::new(100);
     let mut bytes = encoded(&elements, encode::Options { sync_every, ..encode::Options::default() });
     // A header that is not defined, in place of what follows the first VERSION.

@@ -10,7 +10,7 @@ mod parser;
 mod read;
 mod search;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 mod text;
 mod timestamp;
 mod types;

@@ -153,10 +153,10 @@ fn ones(bytes: &[u8], at: usize, limit: usize) -> Result<(Packet, usize), Stop> 
             break;
         }
     }
-    let ones = ones.min(usize::from(MOST_ONES) + 1);
-    let ends = word(bytes, at + ones) & 0xf == 0;
-    if ones < usize::from(ONES) || ones > usize::from(MOST_ONES) || !ends {
-        return Err(bad(Packet::Malformed { kind: Kind::Async }, at, ones + 1, limit));
+    let most = usize::from(MOST_ONES);
+    let ends = ones <= most && word(bytes, at + ones) & 0xf == 0;
+    if ones < usize::from(ONES) || !ends {
+        return Err(bad(Packet::Malformed { kind: Kind::Async }, at, ones.min(most) + 1, limit));
     }
     if at + ones + 1 > limit {
         return Err(Stop::More);

@@ -181,11 +181,12 @@ fn listing_lines() {
     assert_eq!(line("61818"), "INCOMPLETE_EOT:Incomplete packet flushed at end of trace[D32]");
 }
 
-/// A random packet that [`State`] and emission allow.
-fn random(rng: &mut Rng, state: &State) -> Packet {
+/// A random packet. Timestamps in Gray code have `gray` bits.
+pub(in crate::stm) fn random(rng: &mut Rng, state: &State, gray: u32) -> Packet {
     let encoding = state.encoding.unwrap_or(Encoding::Natural);
-    let time =
-        Timestamp::shortest(state.timestamp ^ rng.next_u64() >> rng.below(64), state.timestamp, encoding);
+    let mask = if encoding == Encoding::Gray { u64::MAX >> (64 - gray) } else { u64::MAX };
+    let value = (state.timestamp ^ rng.next_u64() >> rng.below(64)) & mask;
+    let time = Timestamp::shortest(value, state.timestamp, encoding);
     let timestamp = (rng.below(2) == 0).then_some(time);
     let (byte, short) = (rng.next_u64() as u8, rng.next_u64() as u16);
     match rng.below(16) {
@@ -221,7 +222,7 @@ fn written_packets_are_read_in_any_chunks() {
         let (mut state, mut out, mut packets) = (State::default(), Nibbles::new(), Vec::new());
         let first = [Packet::Async { ones: 21 }, Packet::Version(Encoding::Natural)];
         for index in 0..60 {
-            let packet = first.get(index).copied().unwrap_or_else(|| random(&mut rng, &state));
+            let packet = first.get(index).copied().unwrap_or_else(|| random(&mut rng, &state, 64));
             packet.write(state.encoding.unwrap_or(Encoding::Natural), &mut out);
             state.apply(&packet);
             packets.push(packet);
