@@ -142,8 +142,7 @@ pub fn interrupts(lost: &Lost) -> bool {
 pub struct Reading<'a> {
     input: BufferReader<'a>,
     buffer: &'a Buffer,
-    deframer: Option<Deframer>,
-    blocks: Option<DstreamBlocks>,
+    unpack: Unpack,
     chunk: Vec<u8>,
     /// Bytes read so far.
     pub bytes: u64,
@@ -153,15 +152,14 @@ pub struct Reading<'a> {
 
 impl<'a> Reading<'a> {
     pub fn new(input: BufferReader<'a>, buffer: &'a Buffer) -> Self {
-        Self { input, buffer, deframer: None, blocks: None, chunk: Vec::new(), bytes: 0, at: 0 }
+        let unpack = Unpack::starting_at(buffer.format, 0);
+        Self { input, buffer, unpack, chunk: Vec::new(), bytes: 0, at: 0 }
     }
 
     /// Advances to the next piece of the file.
     pub fn next_piece(&mut self) -> Result<Option<Piece>, Error> {
         let Some(piece) = self.input.next_piece()? else { return Ok(None) };
-        let is_dstream = self.buffer.format == Packing::DstreamCoreSight;
-        self.deframer = format(self.buffer.format).map(|format| Deframer::starting_at(format, piece.offset));
-        self.blocks = is_dstream.then(DstreamBlocks::new);
+        self.unpack = Unpack::starting_at(self.buffer.format, piece.offset);
         self.at = piece.offset;
         Ok(Some(piece))
     }
@@ -190,19 +188,46 @@ impl<'a> Reading<'a> {
     fn give(&mut self, len: usize, to: &mut impl Receive) {
         let bytes = &self.chunk[..len];
         (self.bytes, self.at) = (self.bytes + len as u64, self.at + len as u64);
+        match len {
+            0 => self.unpack.finish(to),
+            _ => self.unpack.feed(bytes, to),
+        }
+    }
+}
+
+/// Takes a buffer's bytes out of their packing.
+pub struct Unpack {
+    deframer: Option<Deframer>,
+    blocks: Option<DstreamBlocks>,
+}
+
+impl Unpack {
+    /// Creates an unpacker for the part of a file that begins at `offset`.
+    pub fn starting_at(packing: Packing, offset: u64) -> Self {
+        let is_dstream = packing == Packing::DstreamCoreSight;
+        let deframer = format(packing).map(|format| Deframer::starting_at(format, offset));
+        Self { deframer, blocks: is_dstream.then(DstreamBlocks::new) }
+    }
+
+    /// Takes the next bytes.
+    pub fn feed(&mut self, bytes: &[u8], to: &mut impl Receive) {
         match (&mut self.deframer, &mut self.blocks) {
             (None, _) => to.unframed(bytes),
             (Some(deframer), None) => deframer.feed(bytes, to),
             (Some(deframer), Some(blocks)) => blocks.feed(bytes, deframer, to),
         }
-        if let (0, Some(deframer)) = (len, &mut self.deframer) {
+    }
+
+    /// Ends the part of the file.
+    pub fn finish(&mut self, to: &mut impl Receive) {
+        if let Some(deframer) = &mut self.deframer {
             deframer.finish(to);
         }
     }
 }
 
 /// Returns the kind of frames that a buffer has, if any.
-pub(crate) fn format(packing: Packing) -> Option<Format> {
+fn format(packing: Packing) -> Option<Format> {
     match packing {
         Packing::Source => None,
         Packing::CoreSight => Some(Format::Aligned),

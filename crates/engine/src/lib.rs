@@ -58,7 +58,7 @@ pub use reader::{BufferReader, Progress};
 pub use sink::Mode;
 pub use source::Source;
 pub use stream::Feed;
-pub use survey::{Fit, FoundSource, Looks, Survey, survey};
+pub use survey::{Evidence, Fit, FoundSource, Speaks, Survey, survey};
 pub use syntax::{Kind, MOST_KINDS, Role, Skips, Syntax};
 pub use tally::{Reason, Strangers, Tally};
 pub use tracewright_core::stream::{PacketSink, Run};

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-pub use tracewright_engine::{Fit, FoundSource, Looks, Survey};
+pub use tracewright_engine::{Evidence, Fit, FoundSource, Speaks, Survey};
 use tracewright_input::compressed::Unpacked;
 use tracewright_input::file::open_unpacked;
 

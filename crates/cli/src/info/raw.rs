@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tracewright::FileKind;
-use tracewright::survey::{Fit, FoundSource, Looks, Survey};
+use tracewright::survey::{Evidence, Fit, FoundSource, Survey};
 
 use tracewright_input::folder::CAPTURE_FILE;
 
@@ -48,7 +48,10 @@ fn text(out: &mut impl Write, path: &Path, survey: &Survey) -> std::io::Result<(
         let is_chance = |source: &&FoundSource| source.syncs == 0 && source.bytes < survey.bytes / 100;
         for source in fit.sources.iter().filter(|source| !is_chance(source)) {
             let id = source.id.map_or("all".into(), |id| format!("ID {:#04x}", id.get()));
-            writeln!(out, "  {id:<8} {:>12} bytes  {}", source.bytes, looks(source))?;
+            writeln!(out, "  {id:<8} {:>12} bytes  {}", source.bytes, speaks(source))?;
+            if let Some(why) = source.speaks.as_ref().and_then(|speaks| speaks.evidence) {
+                writeln!(out, "{:11}{}", "", reasons(&why))?;
+            }
         }
         let others = fit.sources.iter().filter(is_chance);
         let (ids, bytes) = others.fold((0, 0), |(ids, bytes), of| (ids + 1, bytes + of.bytes));
@@ -76,16 +79,17 @@ fn text(out: &mut impl Write, path: &Path, survey: &Survey) -> std::io::Result<(
             printable_path(folder)
         )?;
     }
-    let any = |is_it: fn(&Looks) -> bool| {
-        survey.fits.iter().flat_map(|fit| &fit.sources).any(|source| is_it(&source.looks))
-    };
-    if any(|looks| matches!(looks, Looks::Etm { .. })) {
-        writeln!(out, "\nFor ETE, write ete in place of etm4. The trace does not tell the registers that")?;
-        writeln!(out, "--source takes: your driver or debugger knows them.")?;
-    }
-    if any(|looks| matches!(looks, Looks::Etrace(_))) {
-        writeln!(out, "\nThe trace does not tell the parameters of its encoder: those left out of")?;
-        writeln!(out, "--source are a guess.")?;
+    let mut kinds = survey.fits.iter().flat_map(|fit| &fit.sources).filter_map(FoundSource::description);
+    match kinds.next() {
+        Some(source) if source.starts_with("etrace") => {
+            writeln!(out, "\nThe trace does not tell the parameters of its encoder: those left out of")?;
+            writeln!(out, "--source are a guess.")?;
+        }
+        Some(_) => {
+            writeln!(out, "\nThe trace does not tell all registers that --source takes: your driver or")?;
+            writeln!(out, "debugger knows them. ETMv4 and ETE look alike if nothing new is used.")?;
+        }
+        None => {}
     }
     Ok(())
 }
@@ -104,35 +108,39 @@ fn tried(out: &mut impl Write, words: &str) -> std::io::Result<()> {
     writeln!(out, "{line}")
 }
 
-fn looks(source: &FoundSource) -> String {
-    let FoundSource { looks, syncs, .. } = source;
-    let plural = if *syncs == 1 { "" } else { "s" };
-    match looks {
-        Looks::Etm { counts_cycles } => {
-            let cycles = if *counts_cycles { ", with cycle counts" } else { "" };
-            format!("ETMv4 or ETE{cycles}: {syncs} A-Sync{plural}")
-        }
-        Looks::Older => {
-            format!("PTM, ETMv3 or ITM (ITM is not read): {syncs} A-Sync{plural}")
-        }
-        Looks::Stm => format!("STM (not readable yet): {syncs} ASYNC{plural}"),
-        Looks::Etrace(_) => format!("E-Trace: {syncs} synchronisation point{plural}"),
-        _ => "no synchronisation point found".into(),
+fn speaks(source: &FoundSource) -> String {
+    let FoundSource { speaks, syncs, .. } = source;
+    let Some(speaks) = speaks else { return "no synchronisation point found".into() };
+    format!("{}: {}", speaks.name, counted(*syncs, "synchronisation point"))
+}
+
+fn reasons(why: &Evidence) -> String {
+    let Evidence { plausible, implausible, .. } = *why;
+    let per_mille = why.per_mille();
+    let packets = format!("{}.{} % of the bytes are packets", per_mille / 10, per_mille % 10);
+    match plausible + implausible {
+        0 => packets,
+        all => format!("{packets}; {plausible} of {} make sense", counted(all, "I-Sync")),
     }
+}
+
+fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 fn json(path: &Path, survey: &Survey) -> Value {
     let source = |source: &FoundSource| {
-        let protocol = match source.looks {
-            Looks::Etm { .. } => Some("ETMv4 or ETE"),
-            Looks::Older => Some("PTM, ETMv3 or ITM"),
-            Looks::Stm => Some("STM"),
-            Looks::Etrace(_) => Some("E-Trace"),
-            _ => None,
-        };
+        let speaks = source.speaks.as_ref();
+        let why = speaks.and_then(|speaks| speaks.evidence).map(|why| {
+            json!({
+                "synchronisations": why.syncs, "bytes_parsed": why.parsed, "bytes_unparsed": why.unparsed,
+                "plausible": why.plausible, "implausible": why.implausible,
+            })
+        });
         json!({
-            "id": source.id.map(tracewright_core::TraceId::get), "bytes": source.bytes, "protocol": protocol,
-            "synchronisations": source.syncs, "source": source.description(),
+            "id": source.id.map(tracewright_core::TraceId::get), "bytes": source.bytes,
+            "protocol": speaks.map(|speaks| speaks.name), "synchronisations": source.syncs, "evidence": why,
+            "source": source.description(),
         })
     };
     let fit = |fit: &Fit| {
