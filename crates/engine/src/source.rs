@@ -1,3 +1,5 @@
+use std::any::Any;
+
 use tracewright_core::Exception;
 use tracewright_input as input;
 
@@ -57,6 +59,14 @@ impl<'a> Source<'a> {
     pub fn etm(&self) -> Option<&'a tracewright_etm::Params> {
         match &self.of.protocol {
             input::Protocol::Etm(params) => Some(params),
+            _ => None,
+        }
+    }
+
+    /// Returns its parameters, if it is an ITM.
+    pub fn itm(&self) -> Option<&'a tracewright_coresight::itm::Params> {
+        match &self.of.protocol {
+            input::Protocol::Registered(params) => (&**params as &dyn Any).downcast_ref(),
             _ => None,
         }
     }

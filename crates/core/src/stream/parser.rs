@@ -50,6 +50,11 @@ pub trait Grammar {
         at
     }
 
+    /// Whether a packet begins at the first byte of a stream, and after bytes that are not a packet: no A-Sync is needed.
+    fn starts_aligned(&self) -> bool {
+        false
+    }
+
     /// Returns the packet that stands for `len` bytes without synchronisation.
     fn not_sync(len: u64) -> Self::Packet;
     /// Returns the packet that stands for an unfinished packet at the end of the stream.
@@ -107,11 +112,12 @@ impl<G: Grammar> Parser<G> {
     /// Creates a parser for the bytes from stream position `position` on, not synchronised.
     pub fn starting_at(params: G, position: u64) -> Self {
         const { assert!(G::MAX_PACKET <= MOST) };
+        let search = (!params.starts_aligned()).then(|| Search::new(G::ZEROS, position, 0));
         Self {
             params,
             resync: Resync::default(),
             position,
-            search: Some(Search::new(G::ZEROS, position, 0)),
+            search,
             carry: [0; MOST],
             carried: 0,
             carry_zeros: 0,
@@ -177,7 +183,7 @@ impl<G: Grammar> Parser<G> {
             sink.packet(self.position - self.carried as u64, bytes, &self.params.incomplete(bytes));
             self.carried = 0;
         }
-        self.search = Some(Search::new(G::ZEROS, self.position, 0));
+        self.search = (!self.params.starts_aligned()).then(|| Search::new(G::ZEROS, self.position, 0));
         self.state = G::State::default();
         self.zeros = 0;
     }
@@ -324,7 +330,7 @@ impl<G: Grammar> Parser<G> {
         error: &G::Packet,
         sink: &mut impl PacketSink<G::Packet, G::Run>,
     ) {
-        if self.resync == Resync::NextByte {
+        if self.resync == Resync::NextByte || self.params.starts_aligned() {
             sink.packet(offset, bytes, error);
             return;
         }

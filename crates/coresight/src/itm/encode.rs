@@ -103,7 +103,7 @@ impl Encoder {
             self.page = page;
             Packet::Extension { hardware: false, value: page.into(), bytes: 0 }.write(bytes);
         }
-        Packet::Stimulus { port: channel as u8 & 31, size: bits / 8, value: value as u32 }.write(bytes);
+        Packet::Stimulus { port: channel as u8, size: bits / 8, value: value as u32 }.write(bytes);
         true
     }
 

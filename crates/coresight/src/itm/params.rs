@@ -14,7 +14,7 @@ pub struct Registers {
 pub struct Params {
     registers: Registers,
     /// The first byte of the stream is a packet's header, and so is the byte after bytes that are not a packet.
-    starts_aligned: bool,
+    pub(crate) starts_aligned: bool,
 }
 
 impl Params {

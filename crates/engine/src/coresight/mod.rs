@@ -2,10 +2,12 @@
 
 mod etm;
 mod etm3;
+mod itm;
 mod module;
 mod ptm;
 
 pub use etm::Etm;
 pub use etm3::Etm3;
+pub use itm::Itm;
 pub use module::CoreSight;
 pub use ptm::Ptm;

@@ -1,6 +1,7 @@
 //! Sources of the older CoreSight protocols: how captures describe them.
 
 mod etm3;
+mod itm;
 mod ptm;
 
 use std::collections::BTreeMap;
@@ -8,7 +9,7 @@ use std::collections::BTreeMap;
 use crate::registry::{SourceKind, WrongParam};
 
 /// All kinds that are built in.
-pub(crate) const KINDS: &[&dyn SourceKind] = &[&etm3::Etm3, &ptm::Ptm];
+pub(crate) const KINDS: &[&dyn SourceKind] = &[&etm3::Etm3, &ptm::Ptm, &itm::Itm];
 
 /// Names and values of a source's description: registers with numbers, and `id`.
 pub(crate) struct Given(BTreeMap<String, u32>);

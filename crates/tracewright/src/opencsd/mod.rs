@@ -1,5 +1,6 @@
 //! OpenCSD's listings of elements and of packets.
 
+mod itm;
 mod packets;
 
 use std::fmt::Write as _;
@@ -21,15 +22,28 @@ pub struct OpenCsdLines {
     pub again: bool,
 }
 
+/// What is kept of a source's elements.
+#[derive(Debug, Default)]
+pub struct State {
+    /// Place of the last line's packet: cycles of the same packet are a part of that line.
+    last: Option<Place>,
+    itm: itm::State,
+}
+
 /// Length of output up to which a line waits for its cycles.
 const MOST_WAITING: usize = 2 << 20;
 
 impl Consumer for OpenCsdLines {
-    /// Place of the last line's packet: cycles of the same packet are a part of that line.
-    type State = Option<Place>;
+    type State = State;
     type Output = Line;
 
-    fn element(&self, last: &mut Self::State, line: &mut Line, at: &At<'_>, element: &Element) {
+    fn element(&self, state: &mut State, line: &mut Line, at: &At<'_>, element: &Element) {
+        if let Some(params) = at.source.itm()
+            && state.itm.element(line, params.prescale(), element, |line| head(line, at))
+        {
+            return;
+        }
+        let last = &mut state.last;
         if let Element::Cycles(Some(cycles)) = element
             && at.source.etm().is_none()
             && *last == Some(at.place)

@@ -4,7 +4,7 @@ use tracewright_image::{Image, Moment};
 
 use crate::itm::Params;
 use crate::itm::hardware::Hardware;
-use crate::itm::packet::{Packet, port};
+use crate::itm::packet::Packet;
 use crate::shared::hold::Hold;
 
 /// Number of bits of a global timestamp in [`Packet::GlobalLow`].
@@ -33,8 +33,6 @@ pub struct Decoder<'i> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     hold: Hold,
-    /// Page of stimulus ports.
-    page: u8,
     /// Last global timestamp, as far as it is known.
     global: u64,
     /// Whether its upper bits are known.
@@ -43,7 +41,7 @@ pub struct Snapshot {
 
 impl Snapshot {
     const fn new(hold: Hold) -> Self {
-        Self { hold, page: 0, global: 0, has_upper: false }
+        Self { hold, global: 0, has_upper: false }
     }
 }
 
@@ -146,8 +144,8 @@ impl<'i> Decoder<'i> {
         }
         match *packet {
             Packet::Stimulus { port, size, value } => {
-                let channel = self::port(self.stream.page, port);
-                let value = Write { channel, bits: 8 * size, value: value.into(), ..Write::default() };
+                let value =
+                    Write { channel: port.into(), bits: 8 * size, value: value.into(), ..Write::default() };
                 sink.element(offset, &Element::Message(Message::Write(value)));
             }
             Packet::Hardware(hardware) => {
@@ -204,11 +202,7 @@ impl<'i> Decoder<'i> {
                 }
                 self.stream.hold.tell(offset, sink);
             }
-            _ => {
-                if let Some(page) = packet.page() {
-                    self.stream.page = page;
-                }
-            }
+            _ => {}
         }
     }
 

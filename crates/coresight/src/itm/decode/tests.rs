@@ -15,7 +15,7 @@ fn decode_with(params: &Params, options: Options, bytes: &[u8]) -> Vec<Element> 
     let image = Image::builder().build();
     let mut decoder = Decoder::new(params, &image, options);
     let mut elements = Vec::new();
-    let mut parser = Parser::new(params);
+    let mut parser = Parser::new(params.clone());
     let mut sink = |offset: u64, _: &[u8], packet: &Packet| {
         decoder.packet(offset, packet, &mut |_: u64, element: &Element| elements.push(*element));
     };

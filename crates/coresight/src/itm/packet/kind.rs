@@ -1,12 +1,10 @@
 //! The kinds of packets, with our names and those of OpenCSD.
 
-use tracewright_core::stream::packet_kinds;
-
-packet_kinds! {
+tracewright_core::packet_kinds! {
     /// The kind of a packet, for dispatch, statistics and printing.
     packets {
         Async "Synchronisation" "ITM_ASYNC" "Alignment synchronisation packet";
-        Padding "Padding" "ITM_ASYNC" "Alignment synchronisation packet";
+        Padding "Padding" "ITM_INCOMPLETE_EOT" "Incomplete packet flushed at end of trace";
         Overflow "Overflow" "ITM_OVERFLOW" "ITM overflow packet";
         Stimulus "Stimulus" "ITM_SWIT" "Software Stimulus write packet";
         Counters "Event Counters" "ITM_DWT" "DWT hardware stimulus write";

@@ -13,11 +13,12 @@ mod text;
 mod types;
 mod write;
 
-pub use crate::shared::{ASYNC, ZEROS};
+pub use crate::shared::ASYNC;
 pub use kind::Kind;
-pub use parser::{Parser, Resync};
+pub use parser::Parser;
+pub use read::State;
 pub use text::Details;
-pub use types::{Packet, port};
+pub use types::Packet;
 
 /// Most bytes of a packet. (OpenCSD's synchronisation packets may have more zeros.)
 pub const MAX_PACKET: usize = 16;

@@ -16,7 +16,7 @@ pub fn write(out: &mut impl Write, packet: &Packet) -> fmt::Result {
     write!(out, "{}: ", kind.opencsd_name())?;
     match *packet {
         Packet::Stimulus { port, size, value } => {
-            write!(out, "{{src id: {port:#04x}}}  ")?;
+            write!(out, "{{src id: {:#04x}}}  ", port & 31)?;
             self::value(out, value.into(), size)?;
         }
         Packet::Hardware(hardware) => self::hardware(out, hardware)?,
@@ -54,6 +54,8 @@ pub fn write(out: &mut impl Write, packet: &Packet) -> fmt::Result {
             let bits = if bytes == 4 { 32 } else { 3 + 7 * usize::from(bytes) };
             write!(out, "{{unknown extension type, {bits} bits }} 0x{value:0width$x}", width = bits / 4 + 1)?;
         }
+        // Zeros that no synchronisation packet follows.
+        Packet::Padding { .. } => write!(out, "[Init type: {}] ", Kind::Async.opencsd_name())?,
         Packet::Malformed { kind } | Packet::Incomplete { kind } => {
             write!(out, "[Init type: {}] ", kind.opencsd_name())?;
         }

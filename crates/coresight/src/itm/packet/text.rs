@@ -2,21 +2,20 @@
 
 use core::fmt;
 
-use super::{Packet, port};
+use super::Packet;
 use crate::itm::hardware::Hardware;
 
 /// The content of a packet as text, without its name.
 #[derive(Clone, Copy, Debug)]
 pub struct Details<'a> {
     packet: &'a Packet,
-    page: u8,
 }
 
 impl Packet {
-    /// Returns the content of the packet as text, with the current page of stimulus ports. It is empty if the name says it all. What
-    /// packets of the DWT mean is left to [`Hardware::message`].
-    pub const fn details(&self, page: u8) -> Details<'_> {
-        Details { packet: self, page }
+    /// Returns the content of the packet as text. It is empty if the name says it all. What packets of the DWT mean is left to
+    /// [`Hardware::message`].
+    pub const fn details(&self) -> Details<'_> {
+        Details { packet: self }
     }
 }
 
@@ -25,7 +24,7 @@ impl fmt::Display for Details<'_> {
         match *self.packet {
             Packet::Stimulus { port, size, value } => {
                 let width = 2 + 2 * usize::from(size);
-                write!(f, "port {}, value {value:#0width$x}", self::port(self.page, port))
+                write!(f, "port {port}, value {value:#0width$x}")
             }
             Packet::Hardware(Hardware { source, size, value }) => {
                 write!(f, "source {source}, value {value:#0width$x}", width = 2 + 2 * usize::from(size))
@@ -42,15 +41,15 @@ impl fmt::Display for Details<'_> {
                 f.write_str(if wrapped { ", upper bits changed" } else { "" })
             }
             Packet::GlobalHigh { value, .. } => write!(f, "upper bits {value:#x}"),
-            Packet::Extension { .. } if self.packet.page().is_some() => write!(f, "page {}", self.page),
-            Packet::Extension { hardware, value, .. } => {
-                write!(f, "{} {value:#x}", if hardware { "hardware" } else { "software" })
-            }
+            Packet::Extension { hardware, value, .. } => match self.packet.page() {
+                Some(page) => write!(f, "page {page}"),
+                None => write!(f, "{} {value:#x}", if hardware { "hardware" } else { "software" }),
+            },
             Packet::NotSync { len } => write!(f, "{len} bytes skipped"),
             Packet::Reserved { header } => write!(f, "header {header:#04x} is not defined"),
             Packet::Malformed { kind } => write!(f, "{} with bytes that cannot follow it", kind.name()),
             Packet::Incomplete { kind } => write!(f, "trace ends inside {}", kind.name()),
-            Packet::Async | Packet::Padding | Packet::Overflow => Ok(()),
+            Packet::Async | Packet::Padding { .. } | Packet::Overflow => Ok(()),
         }
     }
 }

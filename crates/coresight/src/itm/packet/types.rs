@@ -8,13 +8,16 @@ use crate::itm::hardware::Hardware;
 pub enum Packet {
     /// Synchronisation: 47 zero bits and a one. (Five zero bytes and 0x80; there may be more zeros for OpenCSD.)
     Async,
-    /// A zero byte before a synchronisation packet or at the end of the stream.
-    Padding,
+    /// Zero bytes before a synchronisation packet or at the end of the stream.
+    Padding {
+        /// Number of bytes.
+        zeros: u8,
+    },
     /// Packets were lost, or the counter of local timestamps wrapped.
     Overflow,
     /// A value that software wrote.
     Stimulus {
-        /// Stimulus port within its page: 0 to 31.
+        /// Stimulus port. Its upper three bits are the page, which an extension packet tells.
         port: u8,
         /// Size of the value in bytes: 1, 2 or 4.
         size: u8,
@@ -87,7 +90,7 @@ impl Packet {
     pub const fn kind(&self) -> Kind {
         match self {
             Self::Async => Kind::Async,
-            Self::Padding => Kind::Padding,
+            Self::Padding { .. } => Kind::Padding,
             Self::Overflow => Kind::Overflow,
             Self::Stimulus { .. } => Kind::Stimulus,
             Self::Hardware(hardware) => Kind::of_hardware(hardware.source),
@@ -102,7 +105,7 @@ impl Packet {
         }
     }
 
-    /// Returns the page of the stimulus ports that follow, if the packet tells it.
+    /// Returns the page of the stimulus ports that follow, if the packet tells it: 32 ports are a page.
     #[inline]
     pub const fn page(&self) -> Option<u8> {
         match self {
@@ -110,9 +113,4 @@ impl Packet {
             _ => None,
         }
     }
-}
-
-/// Returns the number of a stimulus port: 32 ports are a page.
-pub const fn port(page: u8, port: u8) -> u32 {
-    ((page as u32) << 5) | port as u32
 }

@@ -8,7 +8,7 @@ impl Packet {
     pub fn write(&self, bytes: &mut Vec<u8>) {
         match *self {
             Self::Async => bytes.extend(ASYNC),
-            Self::Padding => bytes.push(0),
+            Self::Padding { zeros } => bytes.extend((0..zeros).map(|_| 0)),
             Self::Overflow => bytes.push(0x70),
             Self::Stimulus { port, size, value } => source(port << 3, size, value, bytes),
             Self::Hardware(Hardware { source, size, value }) => {
