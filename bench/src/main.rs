@@ -1,5 +1,5 @@
 //! Benchmarks: our code beside OpenCSD's library and memcpy, on the same bytes in the same run; our hart beside QEMU, on
-//! the same programs; E-Trace beside the `riscv-etrace` crate; recording under QEMU beside a plugin that only counts;
+//! the same programs; E-Trace beside the `riscv-etrace` crate; ITM beside the `itm` crate; recording under QEMU beside a plugin that only counts;
 //! retirement-delta trace beside zstd; symbols beside llvm-symbolizer.
 //!
 //! A benchmark is an entry: an input with the answer it must give, and the engines that read it. An engine whose answer
@@ -11,6 +11,7 @@ mod delta;
 mod etrace;
 mod hart;
 mod inputs;
+mod itm;
 mod opencsd;
 mod ours;
 mod profile;
@@ -66,12 +67,13 @@ const SLOW_ROUND_BYTES: usize = 16 << 20;
 type Other = (fn(&str) -> bool, fn(Option<&str>, bool) -> Result<usize, String>);
 
 /// Benchmarks of anything but reading traces.
-const OTHERS: [Other; 6] = [
+const OTHERS: [Other; 7] = [
     (|word| word == "profile", |_, check| profile::tables(check)),
     (|word| word == "symbols", |_, check| symbols::tables(check)),
     (hart::is_meant, hart::tables),
     (etrace::is_meant, etrace::tables),
     (|word| word == delta::NAME, |_, check| delta::tables(check)),
+    (|word| word == itm::NAME, |_, check| itm::tables(check)),
     (|word| word == qemu::NAME, |_, check| qemu::tables(check)),
 ];
 

@@ -8,6 +8,8 @@
 mod core;
 #[path = "../../crates/coresight/tests/fuzz_etm3.rs"]
 mod coresight_etm3;
+#[path = "../../crates/coresight/tests/fuzz_itm.rs"]
+mod coresight_itm;
 #[path = "../../crates/coresight/tests/fuzz_mtb.rs"]
 mod coresight_mtb;
 #[path = "../../crates/coresight/tests/fuzz_ptm.rs"]
@@ -107,6 +109,7 @@ pub const BODIES: &[Body] = &[
     body("deframe", frames::deframe, "etm", 4096),
     body("frame", frames::frame, "", 2048),
     body("mtb", coresight_mtb::mtb, "", 1024),
+    body("itm", coresight_itm::itm, "", 2048),
     body("ptm", coresight_ptm::ptm, "", 2048),
     body("stm", coresight_stm::stm, "", 2048),
     body("packets", etm::packets, "etm", 4096),

@@ -12,8 +12,9 @@ use tracewright_testkit::perf::Form;
 use tracewright_testkit::{Rng, captures};
 
 use crate::{
-    BODIES, Body, coresight_etm3, coresight_mtb, coresight_ptm, coresight_stm, delta, etm, etrace_data,
-    etrace_encode, etrace_packets, frames, hart_logs, hart_programs, image, input, profile, qemu,
+    BODIES, Body, coresight_etm3, coresight_itm, coresight_mtb, coresight_ptm, coresight_stm, delta, etm,
+    etrace_data, etrace_encode, etrace_packets, frames, hart_logs, hart_programs, image, input, profile,
+    qemu,
 };
 
 const MADE: u64 = 24;
@@ -112,6 +113,7 @@ fn of(body: &Body) -> Vec<Vec<u8>> {
             .chain(prefixed(&[0, 9], files(&["samples", "shared/captures/coresight"], &["bin"], most)))
             .collect(),
         "mtb" => (0..MADE).map(coresight_mtb::made).collect(),
+        "itm" => (0..MADE).map(coresight_itm::made).collect(),
         "ptm" => (0..MADE).map(coresight_ptm::made).collect(),
         "stm" => (0..MADE).map(coresight_stm::made).collect(),
         "etm3" => made(coresight_etm3::any_bytes),

@@ -106,6 +106,9 @@ pub enum Skips {
     Eights,
     /// After each run of bytes between two others in frames, and after 16 bytes.
     Runs,
+    /// After each run of bytes between two others in frames, after eight bytes, and before a zero. Zeros go on in the next run, and belong
+    /// to the packet that follows them. The lines of a run have its index, or that of its last zero.
+    EightsAndRuns,
     /// Like [`Runs`](Self::Runs), but also before a zero, with which an A-Sync might start, and not within zeros.
     RunsAndZeros,
 }

@@ -161,6 +161,14 @@ impl Source {
         }
     }
 
+    /// Returns whether it traces instructions, and not only messages.
+    pub fn traces_instructions(&self) -> bool {
+        match &self.protocol {
+            Protocol::Registered(params) => params.traces_instructions(),
+            _ => true,
+        }
+    }
+
     /// Returns the source's ID on a CoreSight trace bus.
     pub fn id(&self) -> Option<TraceId> {
         match &self.protocol {

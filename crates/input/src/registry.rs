@@ -35,6 +35,10 @@ pub trait SourceParams: Any + Debug + Send + Sync {
     fn is_riscv(&self) -> bool {
         false
     }
+    /// Returns whether instructions are traced, and not only messages.
+    fn traces_instructions(&self) -> bool {
+        true
+    }
     /// Returns what the source speaks, in words.
     fn title(&self) -> String;
     /// Returns what is to be known of the source: names and values.

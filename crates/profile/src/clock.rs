@@ -8,8 +8,8 @@ use tracewright_delta::Cycles;
 pub enum Kind {
     /// Retirement-delta trace of the same run, which gives the cycle of each instruction.
     Delta,
-    /// Cycle counts between elements: the cycles that several blocks took together. They start from 0 where tracing
-    /// begins and after each gap.
+    /// Cycle counts between elements: the cycles that several blocks took together, or local timestamps. They start from 0
+    /// where tracing begins and after each gap.
     Counts,
     /// Timestamps in the trace: like `Counts`, but coarser.
     Times,
@@ -157,6 +157,11 @@ impl<'a> Clock<'a> {
             }
             (Source::Counts(now), Element::Cycles(Some(cycles))) => {
                 *now = now.saturating_add((*cycles).into());
+                Told::Reached(*now)
+            }
+            // Each is the time since the one before, too.
+            (Source::Counts(now), Element::LocalTime { cycles, .. }) => {
+                *now = now.saturating_add(*cycles);
                 Told::Reached(*now)
             }
             (Source::Counts(now), Element::Cycles(None)) => {

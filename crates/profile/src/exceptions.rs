@@ -125,7 +125,11 @@ impl Exceptions {
                 self.pending.push((*number, *change));
             }
             Element::LocalTime { cycles, .. } => {
-                let now = self.now.unwrap_or(0).saturating_add(*cycles);
+                // Without a clock it is the only time.
+                let now = match told {
+                    Some(Told::Reached(now)) => *now,
+                    _ => self.now.unwrap_or(0).saturating_add(*cycles),
+                };
                 self.settle(Some(now));
             }
             _ if is_break(element) => self.lose(),
@@ -477,6 +481,7 @@ mod tests {
         ];
         let rows = [(16, 1, [Some(14); 3], None, 0, 1), (20, 1, [Some(7); 3], None, 0, 0)];
         check(&elements, None, 2, &rows);
+        check(&elements, Some(Clock::counts()), 2, &rows);
     }
 
     #[test]

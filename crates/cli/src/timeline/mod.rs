@@ -189,11 +189,18 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         output.finish()?;
     }
     // A recording has sources in several files, in most of which they have nothing.
-    for SourceSlices { index, slices, instants, cut, too_deep, .. } in
-        done.iter().filter(|source| source.slices > 0)
+    for SourceSlices { index, slices, messages, instants, cut, too_deep, .. } in
+        done.iter().filter(|source| source.slices > 0 || source.messages > 0)
     {
         let unit = units.get(*index).copied().unwrap_or(Unit::Instructions);
         let name = names.get(*index).map_or("?", String::as_str);
+        if *messages > 0 {
+            let what = words::plural(*messages, "message");
+            remark(&format!("{name}: {} {what}, times in {}", grouped(*messages), unit.words()));
+        }
+        if *slices == 0 {
+            continue;
+        }
         let what = words::plural(*slices, "slice");
         let rate = opts.mhz.map_or(String::new(), |hertz| unit.rate(hertz));
         remark(&format!("{name}: {} {what}, times in {}{rate}", grouped(*slices), unit.words()));
@@ -221,7 +228,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             ));
         }
     }
-    let is_empty = done.iter().all(|source| source.slices == 0);
+    let is_empty = done.iter().all(|source| source.slices == 0 && source.messages == 0);
     if is_empty {
         report("there are no slices: the timeline is empty");
         report_unwritten(&opts.output);

@@ -36,6 +36,7 @@ mod inlined;
 mod input_kinds;
 mod inputs;
 mod isr;
+mod itm;
 mod limits;
 mod lister_damage;
 mod lister_sequences;

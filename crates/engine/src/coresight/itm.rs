@@ -13,6 +13,7 @@ use tracewright_image::Image;
 use crate::line::Line;
 use crate::problem::CannotDecode;
 use crate::protocol::Options;
+use crate::syntax::Skips;
 
 use super::module::{self, Module, decoder, packets};
 
@@ -28,6 +29,7 @@ impl Module for Itm {
     packets!(Packet, packet::Kind, Parser, Infallible);
 
     const SYNCHRONISATION: &'static str = "synchronisation packet";
+    const OPENCSD_SKIPS: Skips = Skips::EightsAndRuns;
     const OPENCSD_SKIPPED: &'static str = "ITM_NOTSYNC: ; 'ITM data stream not synchronised'";
     const WINDOW: usize = 1 << 12;
 

@@ -47,6 +47,10 @@ impl SourceParams for Params {
         self.id().get().into()
     }
 
+    fn traces_instructions(&self) -> bool {
+        false
+    }
+
     fn title(&self) -> String {
         "ITM".into()
     }
@@ -58,5 +62,10 @@ impl SourceParams for Params {
         };
         let synchronises = if self.starts_aligned() { "no" } else { "yes" };
         vec![("local timestamps in steps of", step), ("synchronisation packets", synchronises.into())]
+    }
+
+    /// Local timestamps count cycles.
+    fn has_cycles(&self) -> bool {
+        true
     }
 }

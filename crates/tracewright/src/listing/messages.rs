@@ -178,7 +178,8 @@ fn set_bits(bits: u8) -> impl Iterator<Item = usize> {
     (0..8).filter(move |bit| bits >> bit & 1 == 1)
 }
 
-fn exception_name(at: &At<'_>, number: u16) -> String {
+/// Returns the name of an exception of the traced core.
+pub(crate) fn exception_name(at: &At<'_>, number: u16) -> String {
     let exception =
         Exception { number, interrupt: false, value: None, return_address: None, at_target: false };
     at.source.exception_name(&exception)

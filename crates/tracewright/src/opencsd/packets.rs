@@ -157,12 +157,69 @@ impl OpenCsdPackets {
         Ok(())
     }
 
+    /// As OpenCSD's packet stage of ITM does: see [`Skips::EightsAndRuns`].
+    fn skipped_eights(
+        &mut self,
+        out: &mut impl Write,
+        source: &Source<'_>,
+        index: u64,
+        bytes: &[u8],
+    ) -> io::Result<()> {
+        for (index, &byte) in (index..).zip(bytes) {
+            let line = &self.skipped[source.index];
+            if line.next != index && !line.in_zeros {
+                self.flush_skipped(out, source)?;
+                self.skipped[source.index].index = index;
+            }
+            let line = &self.skipped[source.index];
+            let in_zeros = line.in_zeros;
+            // The byte that ends zeros does not end the line.
+            let (is_full, start) = (line.bytes.len() >= SKIPPED && !line.ended_zeros, line.index);
+            if !in_zeros && (byte == 0 || is_full) {
+                self.flush_skipped(out, source)?;
+                self.skipped[source.index].index = if byte == 0 { index } else { start };
+            }
+            let line = &mut self.skipped[source.index];
+            line.next = index + 1;
+            line.in_zeros = byte == 0 && (in_zeros || line.bytes.is_empty());
+            line.ended_zeros = in_zeros && byte != 0;
+            line.bytes.push(byte);
+        }
+        Ok(())
+    }
+
     fn flush_skipped(&mut self, out: &mut impl Write, source: &Source<'_>) -> io::Result<()> {
         let Skipped { bytes, index, .. } = std::mem::take(&mut self.skipped[source.index]);
         if bytes.is_empty() {
             return Ok(());
         }
         self.line(out, source, index, &bytes, None)
+    }
+}
+
+/// ITM packets.
+impl OpenCsdPackets {
+    /// Zeros before a synchronisation packet belong to it, and are not shown otherwise.
+    fn itm(&mut self, out: &mut impl Write, source: &Source<'_>, found: &Found<'_>) -> io::Result<()> {
+        let line = &self.skipped[source.index];
+        match (line.in_zeros, found.kind.role) {
+            (true, Role::Skipped) => return Ok(()),
+            (false, role) => {
+                self.flush_skipped(out, source)?;
+                if role == Role::Skipped {
+                    return Ok(());
+                }
+            }
+            (true, _) => {}
+        }
+        let Skipped { mut bytes, index, .. } = std::mem::take(&mut self.skipped[source.index]);
+        let index = if bytes.is_empty() { found.place.opencsd_index } else { index };
+        bytes.extend(found.bytes);
+        // OpenCSD clears the flags of a global timestamp before it shows the byte.
+        if let [0x94, _, _, _, flags] = &mut bytes[..] {
+            *flags &= 0x1f;
+        }
+        self.line(out, source, index, &bytes, Some(found.packet))
     }
 }
 
@@ -186,6 +243,9 @@ impl PacketPrinter for OpenCsdPackets {
         let Some(source) = found.source.filter(|source| source.opencsd_protocol().is_some()) else {
             return Ok(());
         };
+        if source.itm().is_some() {
+            return self.itm(out, source, found);
+        }
         self.flush_skipped(out, source)?;
         // Skipped bytes have been shown.
         if found.kind.role == Role::Skipped {
@@ -205,6 +265,9 @@ impl PacketPrinter for OpenCsdPackets {
     ) -> io::Result<()> {
         match source.opencsd_skips() {
             Skips::Eights => {}
+            Skips::EightsAndRuns => {
+                return self.skipped_eights(out, source, place.opencsd_index, bytes);
+            }
             Skips::Runs => return self.skipped_runs(out, source, place.opencsd_index, bytes),
             Skips::RunsAndZeros => return self.skipped_zeros(out, source, place.opencsd_index, bytes),
         }

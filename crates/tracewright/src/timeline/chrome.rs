@@ -49,6 +49,13 @@ impl<W: Write> Viewer for Chrome<W> {
                     "{{\"ph\":\"i\",\"s\":\"t\",\"pid\":{source},\"tid\":{thread},\"ts\":{ts},\"name\":\"timestamp\"}}"
                 )
             }
+            Event::Instant(text) => {
+                let name = json!(text);
+                write!(
+                    self.output,
+                    "{{\"ph\":\"i\",\"s\":\"t\",\"pid\":{source},\"tid\":{thread},\"ts\":{ts},\"name\":{name}}}"
+                )
+            }
             Event::End => {
                 write!(self.output, "{{\"ph\":\"E\",\"pid\":{source},\"tid\":{thread},\"ts\":{ts}}}")
             }

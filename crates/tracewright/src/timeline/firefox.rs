@@ -38,6 +38,8 @@ struct Track {
     samples: Vec<(u64, Option<u32>)>,
     /// Times that the trace gives.
     timestamps: Vec<u64>,
+    /// Messages with their times.
+    messages: Vec<(u64, String)>,
 }
 
 impl<W: Write> Firefox<W> {
@@ -134,15 +136,26 @@ impl Track {
             "resource": vec![-1; functions], "fileName": nulls(), "lineNumber": nulls(),
             "columnNumber": nulls(), "length": functions,
         });
-        let marks = self.timestamps.len();
-        let marked = (marks > 0).then_some("timestamp");
-        about["stringArray"] = self.names.iter().map(String::as_str).chain(marked).collect();
+        let marked = (!self.timestamps.is_empty()).then_some("timestamp");
+        let mut strings: Vec<&str> = self.names.iter().map(String::as_str).chain(marked).collect();
+        let mut marks: Vec<_> = self.timestamps.iter().map(|time| (*time, functions)).collect();
+        let mut texts = HashMap::default();
+        marks.extend(self.messages.iter().map(|(time, text)| {
+            let name = *texts.entry(text).or_insert_with(|| {
+                strings.push(text);
+                strings.len() - 1
+            });
+            (*time, name)
+        }));
+        about["stringArray"] = strings.into();
+        let times: Vec<_> = marks.iter().map(|(time, _)| *time as f64 / per_ms).collect();
+        let names: Vec<_> = marks.iter().map(|(_, name)| *name).collect();
+        let marks = marks.len();
         about["resourceTable"] = json!({ "lib": [], "name": [], "host": [], "type": [], "length": 0 });
         about["nativeSymbols"] =
             json!({ "libIndex": [], "address": [], "name": [], "functionSize": [], "length": 0 });
         about["markers"] = json!({
-            "data": vec![Value::Null; marks], "name": vec![functions; marks],
-            "startTime": self.timestamps.iter().map(|time| *time as f64 / per_ms).collect::<Vec<_>>(),
+            "data": vec![Value::Null; marks], "name": names, "startTime": times,
             "endTime": vec![Value::Null; marks], "phase": vec![0; marks], "category": vec![0; marks], "length": marks,
         });
         about
@@ -174,6 +187,10 @@ impl<W: Write> Viewer for Firefox<W> {
         match event {
             Event::Begin(function, name) => track.begin(function, name),
             Event::End => track.end(),
+            Event::Instant(text) => {
+                track.messages.push((time, text.into()));
+                return Ok(());
+            }
             Event::Timestamp => {
                 track.timestamps.push(time);
                 return Ok(());

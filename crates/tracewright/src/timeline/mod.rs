@@ -2,6 +2,7 @@
 
 mod chrome;
 mod firefox;
+mod messages;
 mod perfetto;
 mod slices;
 

@@ -27,6 +27,7 @@ mod field {
         pub const TYPE: u32 = 9;
         pub const NAME: u32 = 10;
         pub const TRACK: u32 = 11;
+        pub const TEXT: u32 = 23;
     }
     pub mod interned {
         pub const EVENT_NAMES: u32 = 2;
@@ -154,6 +155,10 @@ impl<W: Write> Viewer for Perfetto<W> {
             // Names are numbered from 1.
             Event::Begin(function, name) => (SLICE_BEGIN, Some((u64::from(function) + 1, name))),
             Event::End => (SLICE_END, None),
+            Event::Instant(text) => {
+                of.bytes(field::event::TEXT, text.as_bytes());
+                (INSTANT, None)
+            }
             Event::Timestamp => (INSTANT, Some((TIMESTAMP_NAME, "timestamp"))),
         };
         of.number(field::event::TYPE, kind);

@@ -10,8 +10,9 @@ use tracewright_engine::{At, Consumer, Source};
 use tracewright_flow::hash::{HashMap, HashSet};
 use tracewright_input::perf::TimeConversion;
 use tracewright_profile::slices::{Limits, Shown, Slicer, Slices};
-use tracewright_profile::{FunctionKey, Functions, Program};
+use tracewright_profile::{FunctionKey, Functions, Kind, Program};
 
+use super::messages::{Events, Messages};
 use crate::clocks::{ClockEnd, Clocks};
 use crate::profile::Outside;
 use crate::thread_names::ThreadNames;
@@ -70,6 +71,8 @@ pub enum Event<'n> {
     Begin(u32, &'n str),
     /// The function that began last ends.
     End,
+    /// A message.
+    Instant(&'n str),
     /// The trace gives this time. Between two of these, times are spread evenly over the instructions.
     Timestamp,
 }
@@ -112,6 +115,8 @@ pub struct SourceSlices {
     pub index: usize,
     /// Number of slices.
     pub slices: u64,
+    /// Number of messages, and of exceptions that are messages.
+    pub messages: u64,
     /// Those of length 0.
     pub instants: u64,
     /// The time after which slices were left out.
@@ -135,6 +140,8 @@ struct Of<'a> {
     slicer: Slicer<'a>,
     functions: Functions,
     slices: Written,
+    /// Messages, if there are any and something tells their times.
+    messages: Option<Messages<'a>>,
     /// Whether writing has failed.
     has_failed: bool,
 }
@@ -168,6 +175,12 @@ impl Hand<'_, '_> {
         {
             self.shared.failed = Some(error);
         }
+    }
+}
+
+impl Events for Hand<'_, '_> {
+    fn event(&mut self, track: u32, time: u64, event: Event<'_>) {
+        self.event(track, time, event);
     }
 }
 
@@ -236,11 +249,16 @@ impl<'a> SliceWriter<'a> {
         if let Some(conversion) = self.conversion(index) {
             limits.shortest = conversion.ticks(limits.shortest);
         }
+        // What has no instructions has messages instead.
+        let of_messages = timed.then(|| self.clocks.clock(index)).flatten();
+        let of_messages = of_messages.filter(|clock| clock.kind() != Kind::Delta);
+        let messages = of_messages.map(|clock| Messages::new(clock, limits));
         let slicer = Slicer::at_times(clock, limits, self.times.clone());
         Box::new(Of {
             slicer,
             functions: Functions::default(),
             slices: Written::default(),
+            messages,
             has_failed: false,
         })
     }
@@ -261,7 +279,7 @@ impl<'a> SliceWriter<'a> {
         let mut shared = self.shared.into_inner().unwrap_or_else(PoisonError::into_inner);
         match shared.failed.take() {
             Some(error) => Err(error),
-            None if even_if_empty || done.iter().any(|source| source.slices > 0) => {
+            None if even_if_empty || done.iter().any(|source| source.slices > 0 || source.messages > 0) => {
                 shared.viewer.finish().map(|()| true)
             }
             None => Ok(false),
@@ -276,7 +294,7 @@ impl<'a> Consumer for SliceWriter<'a> {
     fn element(&self, state: &mut SliceState<'a>, _: &mut Vec<SourceSlices>, at: &At<'_>, element: &Element) {
         let index = at.source.index;
         let of = state.0.get_or_insert_with(|| self.source(index));
-        let Of { slicer, functions, slices, has_failed } = &mut **of;
+        let Of { slicer, functions, slices, messages, has_failed } = &mut **of;
         // The function of a block must be known before its slices are emitted.
         if let Element::Block(block) = element {
             functions.find(self.program, at.image, block.start, at.space);
@@ -292,6 +310,11 @@ impl<'a> Consumer for SliceWriter<'a> {
         let conversion = self.conversion(index);
         let mut hand = Hand { source: index, functions: known, conversion, slices, only, shared };
         slicer.take(element, at.space, find, &mut hand);
+        if !matches!(element, Element::Block(_))
+            && let Some(messages) = messages
+        {
+            messages.take(element, at, &mut hand);
+        }
         *has_failed = hand.shared.failed.is_some();
     }
 
@@ -319,20 +342,28 @@ impl<'a> Consumer for SliceWriter<'a> {
     fn end(&self, state: &mut SliceState<'a>, done: &mut Vec<SourceSlices>, at: &At<'_>, _overflowed: bool) {
         let Some(mut of) = state.0.take() else { return };
         let index = at.source.index;
-        let Of { slicer, functions, slices, .. } = &mut *of;
+        let Of { slicer, functions, slices, messages, .. } = &mut *of;
         let end = {
             let (only, shared) = (self.only, self.shared());
             let conversion = self.conversion(index);
             let mut hand = Hand { source: index, functions, conversion, slices, only, shared };
+            if let Some(messages) = messages {
+                messages.finish(at, &mut hand);
+            }
             slicer.finish(&mut hand)
         };
         let end = end.map(|end| ClockEnd { id: at.source.id, end });
         let name = self.names.get(index).map_or("?", String::as_str);
-        let threads: Vec<_> =
+        let mut threads: Vec<_> =
             slicer.threads().iter().map(|thread| self.threads.name(index, thread)).collect();
+        let written = messages.as_ref().map_or(0, Messages::written);
+        if let Some(messages) = messages.as_ref().filter(|_| written > 0) {
+            threads.resize_with(1, || "instructions".into());
+            threads.extend(messages.names().iter().cloned());
+        }
         let mut shared = self.shared();
         // A source without slices would overwrite the thread names of the same source in another file.
-        if slices.slices > 0
+        if (slices.slices > 0 || written > 0)
             && let Err(error) = shared.viewer.source(index, name, self.unit(index), &threads)
         {
             shared.failed.get_or_insert(error);
@@ -344,7 +375,17 @@ impl<'a> Consumer for SliceWriter<'a> {
         });
         let too_deep = slicer.losses().too_deep;
         let Written { slices, instants, .. } = *slices;
-        done.push(SourceSlices { index, slices, instants, cut, too_deep, shown, outside, end });
+        done.push(SourceSlices {
+            index,
+            slices,
+            messages: written,
+            instants,
+            cut,
+            too_deep,
+            shown,
+            outside,
+            end,
+        });
     }
 
     fn merge(&self, into: &mut Vec<SourceSlices>, later: Vec<SourceSlices>) {
