@@ -303,10 +303,11 @@ impl<'a> Request<'a> {
         let sources = pipeline.sources(&lanes);
         let mut tally = pipeline.tally;
         let is_explained = tally.no_code > 0 || incoming.unread.iter().any(|bytes| *bytes > 0);
-        let has_instructions = lanes.iter().any(|lane| lane.source.of.traces_instructions());
+        let has_only_messages =
+            !lanes.is_empty() && lanes.iter().all(|lane| !lane.source.of.traces_instructions());
         if !problems.iter().any(Problem::is_error)
             && !is_explained
-            && has_instructions
+            && !has_only_messages
             && tally.instructions == 0
             && range.is_all()
             && !options.no_image
