@@ -5,6 +5,7 @@
  *   opencsd MODE FILE [--repeat N] [--digest] [--fsync | --hsync] [--source SPEC]... [--image FILE,ADDRESS]...
  *     SPEC = ID,PROTO,TRCCONFIGR,TRCIDR0,TRCIDR1,TRCIDR2,TRCIDR8[,TRCDEVARCH]
  *            PROTO is etm4 or ete, everything else hexadecimal (0x is optional)
+ *     or ID,PROTO,ETMCR,ETMIDR,ETMCCER, where PROTO is ptm or etm3. All sources have one of the two forms.
  *
  * Modes
  *   frames     16-byte CoreSight frames taken apart, no packets. A sink that adds up lengths hangs on every
@@ -38,6 +39,9 @@
  *                      a Trace Info. Not the cycle count in the same packet.
  *   4  I_CCNT_F1..F3   the cycle count with the threshold added; 0 where the packet says "unknown".
  *   5  I_EXCEPT        the exception number, 10 bits. Not I_PE_RESET, I_TRANS_FAIL.
+ * PTM and ETMv3 have the same classes, of which a packet may have several, in this order: 2 for the address of a branch, an
+ * I-Sync or a waypoint update, 5 for a branch's exception, 1 for atoms, 3 for a timestamp, and 4 for a count of cycles in a
+ * packet of a PTM, or in an ETMv3's packet that is nothing but a count.
  *
  * In `decode`, `kinds` has the ranges, the instructions in them and the exceptions. A source hashes for each range
  * start, end, and number of instructions << 1 | whether the last one was executed; for each exception the number and
@@ -95,11 +99,45 @@ static const struct kind kinds[KINDS] = {
     ETM(ATOM_F6, ATOM),
 };
 
+#define PTM(type, name) [PTM_PKT_##type] = { name, NONE }
+#define ETM3(type, name) [ETM3_PKT_##type] = { name, NONE }
+
+static const struct kind ptm_kinds[KINDS] = {
+    PTM(NOTSYNC, "I_NOT_SYNC"), PTM(INCOMPLETE_EOT, "INCOMPLETE_EOT"), PTM(BRANCH_ADDRESS, "BRANCH_ADDRESS"),
+    PTM(A_SYNC, "ASYNC"), PTM(I_SYNC, "ISYNC"), PTM(TRIGGER, "TRIGGER"), PTM(WPOINT_UPDATE, "WP_UPDATE"),
+    PTM(IGNORE, "IGNORE"), PTM(CONTEXT_ID, "CTXTID"), PTM(VMID, "VMID"), PTM(ATOM, "ATOM"),
+    PTM(TIMESTAMP, "TIMESTAMP"), PTM(EXCEPTION_RET, "ERET"), PTM(BAD_SEQUENCE, "BAD_SEQUENCE"),
+    PTM(RESERVED, "RESERVED"),
+};
+
+static const struct kind etm3_kinds[KINDS] = {
+    ETM3(NOTSYNC, "I_NOT_SYNC"), ETM3(INCOMPLETE_EOT, "INCOMPLETE_EOT."), ETM3(BRANCH_ADDRESS, "BRANCH_ADDRESS"),
+    ETM3(A_SYNC, "A_SYNC"), ETM3(CYCLE_COUNT, "CYCLE_COUNT"), ETM3(I_SYNC, "I_SYNC"),
+    ETM3(I_SYNC_CYCLE, "I_SYNC_CYCLE"), ETM3(TRIGGER, "TRIGGER"), ETM3(P_HDR, "P_HDR"),
+    ETM3(STORE_FAIL, "STORE_FAIL"), ETM3(OOO_DATA, "OOO_DATA"), ETM3(OOO_ADDR_PLC, "OOO_ADDR_PLC"),
+    ETM3(NORM_DATA, "NORM_DATA"), ETM3(DATA_SUPPRESSED, "DATA_SUPPRESSED"), ETM3(VAL_NOT_TRACED, "VAL_NOT_TRACED"),
+    ETM3(IGNORE, "IGNORE"), ETM3(CONTEXT_ID, "CONTEXT_ID"), ETM3(VMID, "VMID"),
+    ETM3(EXCEPTION_ENTRY, "EXCEPTION_ENTRY"), ETM3(EXCEPTION_EXIT, "EXCEPTION_EXIT"), ETM3(TIMESTAMP, "TIMESTAMP"),
+    ETM3(BAD_SEQUENCE, "BAD_SEQUENCE"), ETM3(BAD_TRACEMODE, "BAD_TRACEMODE"), ETM3(RESERVED, "I_RESERVED"),
+};
+
 enum mode { FRAMES, FORMATTED, SOURCE, DECODE };
 static const char *const mode_names[] = { "frames", "formatted", "source", "decode" };
 
+/* A protocol: its name in SPEC, the library's decoder, and what its packets are. */
+struct protocol {
+    const char *name, *decoder;
+    const struct kind *kinds;
+    FnDefPktDataIn hash;
+};
+
 struct source {
-    ocsd_etmv4_cfg config;
+    union {
+        ocsd_etmv4_cfg etm4;
+        ocsd_ptm_cfg ptm;
+        ocsd_etmv3_cfg etm3;
+    } config;
+    const struct protocol *protocol;
     uint8_t id;
     uint64_t bytes; /* in `frames` only */
     uint64_t hash;
@@ -142,6 +180,13 @@ static void hash_byte(struct source *source, uint8_t byte)
     source->hash = (source->hash ^ byte) * FNV_PRIME;
 }
 
+static void hash_value(struct source *source, uint8_t class, uint64_t value)
+{
+    hash_byte(source, class);
+    for (int shift = 0; shift < 64; shift += 8)
+        hash_byte(source, (uint8_t)(value >> shift));
+}
+
 /* ---- packets ---- */
 
 static ocsd_datapath_resp_t count_packet(const void *context, const ocsd_datapath_op_t op,
@@ -149,7 +194,7 @@ static ocsd_datapath_resp_t count_packet(const void *context, const ocsd_datapat
 {
     (void)context, (void)index;
     if (op == OCSD_OP_DATA)
-        counts[((const ocsd_etmv4_i_pkt *)packet)->type & (KINDS - 1)]++;
+        counts[*(const unsigned *)packet & (KINDS - 1)]++; /* every kind of packet begins with its type */
     return OCSD_RESP_CONT;
 }
 
@@ -180,17 +225,72 @@ static ocsd_datapath_resp_t hash_packet(const void *context, const ocsd_datapath
         value = p->exception_info.exceptionType;
         break;
     }
-    hash_byte((struct source *)context, class);
-    for (int shift = 0; shift < 64; shift += 8)
-        hash_byte((struct source *)context, (uint8_t)(value >> shift));
+    hash_value((struct source *)context, class, value);
     return OCSD_RESP_CONT;
 }
 
+static uint64_t atoms_of(const ocsd_pkt_atom *atom)
+{
+    return (uint64_t)atom->num << 32 | (atom->En_bits & ((UINT64_C(1) << atom->num) - 1));
+}
+
+static ocsd_datapath_resp_t hash_ptm(const void *context, const ocsd_datapath_op_t op, const ocsd_trc_index_t index,
+                                     const void *packet)
+{
+    struct source *source = (struct source *)context;
+    const ocsd_ptm_pkt *p = packet;
+
+    (void)index;
+    if (op != OCSD_OP_DATA)
+        return OCSD_RESP_CONT;
+    if (p->type == PTM_PKT_BRANCH_ADDRESS || p->type == PTM_PKT_I_SYNC || p->type == PTM_PKT_WPOINT_UPDATE)
+        hash_value(source, ADDR, p->addr.val);
+    if (p->type == PTM_PKT_BRANCH_ADDRESS && p->exception.bits.present)
+        hash_value(source, EXCEPTION, p->exception.number);
+    if (p->type == PTM_PKT_ATOM)
+        hash_value(source, ATOM, atoms_of(&p->atom));
+    if (p->type == PTM_PKT_TIMESTAMP)
+        hash_value(source, TIME, p->timestamp);
+    if (p->cc_valid)
+        hash_value(source, CYCLES, p->cycle_count);
+    return OCSD_RESP_CONT;
+}
+
+static ocsd_datapath_resp_t hash_etm3(const void *context, const ocsd_datapath_op_t op, const ocsd_trc_index_t index,
+                                      const void *packet)
+{
+    struct source *source = (struct source *)context;
+    const ocsd_etmv3_pkt *p = packet;
+
+    (void)index;
+    if (op != OCSD_OP_DATA)
+        return OCSD_RESP_CONT;
+    if (p->type == ETM3_PKT_BRANCH_ADDRESS || p->type == ETM3_PKT_I_SYNC || p->type == ETM3_PKT_I_SYNC_CYCLE)
+        hash_value(source, ADDR, p->addr.val);
+    if (p->type == ETM3_PKT_BRANCH_ADDRESS && p->exception.bits.present)
+        hash_value(source, EXCEPTION, p->exception.number);
+    if (p->type == ETM3_PKT_P_HDR)
+        hash_value(source, ATOM, atoms_of(&p->atom));
+    if (p->type == ETM3_PKT_TIMESTAMP)
+        hash_value(source, TIME, p->timestamp);
+    if (p->type == ETM3_PKT_CYCLE_COUNT)
+        hash_value(source, CYCLES, p->cycle_count);
+    return OCSD_RESP_CONT;
+}
+
+/* 1.3.3 makes an ETE packet processor, but see add_source(). */
+static const struct protocol protocols[] = {
+    { "etm4", OCSD_BUILTIN_DCD_ETMV4I, kinds, (FnDefPktDataIn)(void *)hash_packet },
+    { "ete", OCSD_BUILTIN_DCD_ETMV4I, kinds, (FnDefPktDataIn)(void *)hash_packet },
+    { "ptm", OCSD_BUILTIN_DCD_PTM, ptm_kinds, (FnDefPktDataIn)(void *)hash_ptm },
+    { "etm3", OCSD_BUILTIN_DCD_ETMV3, etm3_kinds, (FnDefPktDataIn)(void *)hash_etm3 },
+};
+
 static void attach_packets(dcd_tree_handle_t tree, struct source *source)
 {
-    FnDefPktDataIn callback = hashing ? hash_packet : count_packet;
+    FnDefPktDataIn callback = hashing ? source->protocol->hash : (FnDefPktDataIn)(void *)count_packet;
     unsigned char id;
-    check(ocsd_dt_create_decoder(tree, OCSD_BUILTIN_DCD_ETMV4I, OCSD_CREATE_FLG_PACKET_PROC, &source->config, &id),
+    check(ocsd_dt_create_decoder(tree, source->protocol->decoder, OCSD_CREATE_FLG_PACKET_PROC, &source->config, &id),
           "create packet processor");
     check(ocsd_dt_attach_packet_callback(tree, id, OCSD_C_API_CB_PKT_SINK, (void *)callback, source),
           "attach packet callback");
@@ -207,9 +307,16 @@ static void hash_word(struct source *source, uint64_t value)
 static struct source *source_of(uint8_t id)
 {
     for (size_t i = 0; i < source_count; i++)
-        if (sources[i].config.reg_traceidr == id)
+        if (sources[i].id == id)
             return &sources[i];
     die("an element of unknown ID %02x", id);
+}
+
+/* Whether a range's last instruction ran. Instructions that fail their condition and are no branches count as if they had: only an
+ * ETMv3 tells them. */
+static bool is_executed(const ocsd_generic_trace_elem *element)
+{
+    return element->last_instr_exec || element->last_i_type == OCSD_INSTR_OTHER;
 }
 
 static ocsd_datapath_resp_t take_element(const void *context, const ocsd_trc_index_t index, const uint8_t id,
@@ -223,11 +330,11 @@ static ocsd_datapath_resp_t take_element(const void *context, const ocsd_trc_ind
             struct source *source = source_of(id);
             hash_word(source, element->st_addr);
             hash_word(source, element->en_addr);
-            hash_word(source, (uint64_t)element->num_instr_range << 1 | element->last_instr_exec);
+            hash_word(source, (uint64_t)element->num_instr_range << 1 | is_executed(element));
             struct source range = { .hash = FNV_BASIS };
             hash_word(&range, element->st_addr);
             hash_word(&range, element->en_addr);
-            hash_word(&range, (uint64_t)element->num_instr_range << 1 | element->last_instr_exec);
+            hash_word(&range, (uint64_t)element->num_instr_range << 1 | is_executed(element));
             profile += range.hash;
         }
     } else if (element->elem_type == OCSD_GEN_TRC_ELEM_EXCEPTION) {
@@ -245,7 +352,7 @@ static void prepare_decode(dcd_tree_handle_t tree)
 {
     for (size_t i = 0; i < source_count; i++) {
         unsigned char id;
-        check(ocsd_dt_create_decoder(tree, OCSD_BUILTIN_DCD_ETMV4I, OCSD_CREATE_FLG_FULL_DECODER,
+        check(ocsd_dt_create_decoder(tree, sources[i].protocol->decoder, OCSD_CREATE_FLG_FULL_DECODER,
                                      &sources[i].config, &id), "create decoder");
     }
     for (size_t i = 0; i < image_count; i++)
@@ -383,20 +490,35 @@ static int64_t pass(enum mode mode, uint32_t syncs, const uint8_t *data, uint32_
  */
 static void add_source(const char *spec)
 {
-    struct source source = { .config = { .arch_ver = ARCH_V8, .core_prof = profile_CortexA } };
-    ocsd_etmv4_cfg *c = &source.config;
+    struct source source = { 0 };
+    ocsd_etmv4_cfg c = { .arch_ver = ARCH_V8, .core_prof = profile_CortexA };
     unsigned devarch = 0x47705a13;
-    char protocol[5] = "";
+    char name[5] = "";
     int end = 0;
 
-    sscanf(spec, "%x,%4[a-z0-9],%x,%x,%x,%x,%x%n,%x%n", &c->reg_traceidr, protocol, &c->reg_configr, &c->reg_idr0,
-           &c->reg_idr1, &c->reg_idr2, &c->reg_idr8, &end, &devarch, &end);
-    if (end == 0 || spec[end] != '\0' || c->reg_traceidr > MAX_ID || source_count == MAX_ID)
+    sscanf(spec, "%x,%4[a-z0-9],%x,%x,%x%n,%x,%x%n,%x%n", &c.reg_traceidr, name, &c.reg_configr, &c.reg_idr0,
+           &c.reg_idr1, &end, &c.reg_idr2, &c.reg_idr8, &end, &devarch, &end);
+    if (end == 0 || spec[end] != '\0' || c.reg_traceidr > MAX_ID || source_count == MAX_ID)
         die("bad --source '%s'", spec);
-    if (strcmp(protocol, "ete") == 0)
-        c->reg_idr1 = (c->reg_idr1 & ~0xff0u) | (devarch >> 12 & 0xf) << 8 | (devarch >> 16 & 0xf) << 4;
-    else if (strcmp(protocol, "etm4") != 0)
+    for (size_t i = 0; i < sizeof protocols / sizeof *protocols; i++)
+        if (strcmp(name, protocols[i].name) == 0)
+            source.protocol = &protocols[i];
+    if (!source.protocol)
         die("unknown protocol in --source '%s'", spec);
+    source.id = (uint8_t)c.reg_traceidr;
+    if (source.protocol->kinds == kinds) {
+        if (strcmp(name, "ete") == 0)
+            c.reg_idr1 = (c.reg_idr1 & ~0xff0u) | (devarch >> 12 & 0xf) << 8 | (devarch >> 16 & 0xf) << 4;
+        source.config.etm4 = c;
+    } else if (source.protocol->kinds == ptm_kinds) {
+        source.config.ptm = (ocsd_ptm_cfg){ .reg_ctrl = c.reg_configr, .reg_idr = c.reg_idr0, .reg_ccer = c.reg_idr1,
+                                            .reg_trc_id = source.id, .arch_ver = ARCH_V7,
+                                            .core_prof = profile_CortexA };
+    } else {
+        source.config.etm3 = (ocsd_etmv3_cfg){ .reg_ctrl = c.reg_configr, .reg_idr = c.reg_idr0,
+                                               .reg_ccer = c.reg_idr1, .reg_trc_id = source.id, .arch_ver = ARCH_V7,
+                                               .core_prof = profile_CortexA };
+    }
     sources[source_count++] = source;
 }
 
@@ -440,6 +562,7 @@ static void print_count(const char *name, uint64_t count, bool *first)
 
 static void print_answer(void)
 {
+    const struct kind *names = sources[0].protocol ? sources[0].protocol->kinds : kinds;
     uint64_t packets = 0;
     bool first = true;
 
@@ -450,7 +573,7 @@ static void print_answer(void)
     print_count("instructions", instructions, &first);
     print_count("exceptions", exceptions, &first);
     for (size_t i = 0; i < KINDS; i++)
-        print_count(kinds[i].name ? kinds[i].name : "I_UNKNOWN", counts[i], &first);
+        print_count(names[i].name ? names[i].name : "I_UNKNOWN", counts[i], &first);
     printf("},\"ids\":{");
     first = true;
     for (size_t i = 0; i < source_count; i++) {
@@ -472,7 +595,8 @@ int main(int argc, char **argv)
         mode++;
     if (argc <= 2 || mode > DECODE)
         die("usage: opencsd frames|formatted|source|decode FILE [--repeat N] [--digest] [--fsync|--hsync]\n"
-            "  [--source ID,etm4|ete,TRCCONFIGR,TRCIDR0,TRCIDR1,TRCIDR2,TRCIDR8[,TRCDEVARCH]]...");
+            "  [--source ID,etm4|ete,TRCCONFIGR,TRCIDR0,TRCIDR1,TRCIDR2,TRCIDR8[,TRCDEVARCH]]...\n"
+            "  [--source ID,ptm|etm3,ETMCR,ETMIDR,ETMCCER]...");
     for (int i = 3; i < argc; i++) {
         if (strcmp(argv[i], "--digest") == 0)
             digest = true;

@@ -12,6 +12,7 @@ mod etrace;
 mod hart;
 mod inputs;
 mod itm;
+mod older;
 mod opencsd;
 mod ours;
 mod profile;
@@ -21,6 +22,7 @@ mod tool;
 
 use std::process::ExitCode;
 
+use crate::answer::Answer;
 use crate::hart::number;
 use crate::inputs::Input;
 use crate::opencsd::OpenCsd;
@@ -67,7 +69,8 @@ const SLOW_ROUND_BYTES: usize = 16 << 20;
 type Other = (fn(&str) -> bool, fn(Option<&str>, bool) -> Result<usize, String>);
 
 /// Benchmarks of anything but reading traces.
-const OTHERS: [Other; 7] = [
+const OTHERS: [Other; 8] = [
+    (|word| word == older::NAME, |_, check| older::tables(check)),
     (|word| word == "profile", |_, check| profile::tables(check)),
     (|word| word == "symbols", |_, check| symbols::tables(check)),
     (hart::is_meant, hart::tables),
@@ -152,22 +155,35 @@ fn measure(
         let (_, theirs) = opencsd.run(input, layer, 1, true)?;
         theirs.check(&answer, "OpenCSD against tracewright")?;
     }
-    // Then the times, engines taking turns.
+    let theirs = || opencsd.map(|opencsd| opencsd.run(input, layer, repeat, false));
+    row(input.name, layer, bytes, rounds, repeat, theirs, || ours::run(input, layer, repeat).0)
+}
+
+/// Measures the time of a layer, engines taking turns, and returns a row of the table.
+fn row(
+    name: &str,
+    layer: Layer,
+    bytes: &[u8],
+    rounds: usize,
+    repeat: usize,
+    theirs: impl Fn() -> Option<Result<(u64, Answer), String>>,
+    ours: impl Fn() -> u64,
+) -> Result<String, String> {
     let mut best: [Option<u64>; 3] = [None; 3];
     let mut time = |engine: usize, ns: u64| best[engine] = Some(best[engine].map_or(ns, |best| best.min(ns)));
     for _ in 0..rounds {
         time(0, ours::memcpy(bytes, repeat));
-        if let Some(opencsd) = opencsd {
-            time(1, opencsd.run(input, layer, repeat, false)?.0);
+        if let Some(theirs) = theirs() {
+            time(1, theirs?.0);
         }
-        time(2, ours::run(input, layer, repeat).0);
+        time(2, ours());
     }
     let rate = |ns: Option<u64>| ns.map(|ns| (bytes.len() * repeat) as f64 * 1e3 / ns.max(1) as f64);
     let [memcpy, theirs, ours] = best.map(rate);
     let ratio = |rival: Option<f64>| Some(ours? / rival?);
     let rates = [memcpy, theirs, ours].map(|rate| number(rate, 0)).join(" | ");
     let (of_memcpy, of_theirs) = (number(ratio(memcpy), 2), number(ratio(theirs), 1));
-    Ok(format!("| {} | {} | {rates} | {of_memcpy} | {of_theirs} |", input.name, layer.name()))
+    Ok(format!("| {name} | {} | {rates} | {of_memcpy} | {of_theirs} |", layer.name()))
 }
 
 /// Prints the head of a table. The first `texts` columns hold text, the others numbers.

@@ -43,6 +43,26 @@ impl OpenCsd {
         repeat: usize,
         digest: bool,
     ) -> Result<(u64, Answer), String> {
+        let is_read = |i: usize| match layer {
+            Layer::Frames => false,
+            Layer::Packets => i == input.main,
+            _ => true,
+        };
+        let sources = input.sources.iter().enumerate().filter(|(i, _)| is_read(*i));
+        let specs: Vec<_> = sources.map(|(_, (spec, _))| &spec[..]).collect();
+        self.read(layer, input.bytes(layer), &specs, &input.files, repeat, digest)
+    }
+
+    /// Reads `bytes`, with these sources and this program: raw files with their addresses.
+    pub fn read(
+        &self,
+        layer: Layer,
+        bytes: &[u8],
+        specs: &[&str],
+        files: &[(PathBuf, u64)],
+        repeat: usize,
+        digest: bool,
+    ) -> Result<(u64, Answer), String> {
         let mode = match layer {
             Layer::Frames => "frames",
             Layer::Packets => "source",
@@ -50,21 +70,17 @@ impl OpenCsd {
             Layer::Blocks | Layer::Profile => "decode",
         };
         let file = self.dir.join("input.bin");
-        fs::write(&file, input.bytes(layer)).map_err(|error| error.to_string())?;
+        fs::write(&file, bytes).map_err(|error| error.to_string())?;
         let mut command = Command::new(&self.program);
         command.arg(mode).arg(&file).args(["--repeat", &repeat.to_string()]);
         if digest {
             command.arg("--digest");
         }
-        for (i, (spec, _)) in input.sources.iter().enumerate() {
-            if matches!(layer, Layer::Both | Layer::Blocks | Layer::Profile)
-                || (layer == Layer::Packets && i == input.main)
-            {
-                command.args(["--source", spec]);
-            }
+        for spec in specs {
+            command.args(["--source", spec]);
         }
         if matches!(layer, Layer::Blocks | Layer::Profile) {
-            for (path, address) in &input.files {
+            for (path, address) in files {
                 command.arg("--image").arg(format!("{},{address:x}", path.display()));
             }
         }

@@ -263,10 +263,10 @@ fn profiles(counted: Vec<Feed<'_, Counts>>) -> Vec<BlockCounts> {
 
 /// Counts and checksums blocks.
 #[derive(Default)]
-struct Blocks {
+pub struct Blocks {
     blocks: u64,
     instructions: u64,
-    sum: u64,
+    pub sum: u64,
 }
 
 impl tracewright_flow::ElementSink for Blocks {

@@ -200,7 +200,7 @@ pub struct Protocols(Vec<&'static Protocol>);
 
 impl Default for Protocols {
     fn default() -> Self {
-        Self(vec![&etrace::PROTOCOL, &etm::PROTOCOL])
+        Self(vec![&etrace::PROTOCOL, &etm::PROTOCOL, &etm::PTM, &etm::ETM3])
     }
 }
 

@@ -39,6 +39,10 @@ pub(crate) fn scan(image: &Image, space: MemorySpace, start: u64, isa: Isa, trus
                 });
             }
         }
+        let last_len = |last: Option<u64>| match last {
+            Some(last) if isa.shortest() == 2 => at.wrapping_sub(last) as u8,
+            _ => isa.shortest(),
+        };
         let is_boundary = at != start && (at & !(STRIDE - 1)) != (start & !(STRIDE - 1));
         // Pairs are not split.
         if is_boundary
@@ -50,10 +54,13 @@ pub(crate) fn scan(image: &Image, space: MemorySpace, start: u64, isa: Isa, trus
         // In an IT block, an instruction whose condition fails may do nothing.
         if isa != Isa::A64 && !trust && it == ItState::default() && isa::is_undefined(isa, bytes) {
             let found = no_code(at.wrapping_sub(start), count, isa);
-            return Scan::Done(Found { stop: Stop::NotCode, ..found });
+            return Scan::Done(Found { stop: Stop::NotCode, last_len: last_len(last), ..found });
         }
         let Some(instruction) = instruction(image, space, at, isa, &mut it) else {
-            return Scan::Done(no_code(at.wrapping_sub(start), count, isa));
+            return Scan::Done(Found {
+                last_len: last_len(last),
+                ..no_code(at.wrapping_sub(start), count, isa)
+            });
         };
         let (here, previous) = (at, last.replace(at));
         at = at.wrapping_add(instruction.len.into());

@@ -47,6 +47,14 @@ pub trait SourceParams: Any + Debug + Send + Sync {
     fn has_cycles(&self) -> bool {
         false
     }
+    /// Returns whether its contexts tell the level of privilege. If not, level 1 stands for any of a program and its system.
+    fn tells_level(&self) -> bool {
+        true
+    }
+    /// Returns what turns numbers of exceptions of ETMv4, which logs of Arm programs have, into those of the trace.
+    fn of_etmv4(&self) -> fn(u16) -> u16 {
+        |number| number
+    }
     /// Returns whether its trace has timestamps.
     fn has_timestamps(&self) -> bool {
         false

@@ -4,22 +4,22 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tracewright_core::{Context, MemorySpace, Security, TraceId};
-use tracewright_etm::encode::Encoder;
 use tracewright_input::Packing;
 use tracewright_input::{OutputFolder, Process, SnapshotWriter};
 
+use super::Tracer;
 use super::output::Output;
 use super::tracer::LeftOut;
-use super::{Settings, Tracer};
+use super::unit::{Device, Unit as _, UnitSettings};
 use crate::protocol::Traced;
 use crate::retirement::{CodePages, Missing};
 use crate::{Error, Remark, port};
 
 /// A snapshot folder that is being written.
-pub struct Folder {
+pub struct Folder<S> {
     writer: SnapshotWriter,
     dir: PathBuf,
-    settings: Settings,
+    settings: S,
     output: Arc<Mutex<Output>>,
     buffer: usize,
     /// Device numbers of the cores, one for each thread.
@@ -34,9 +34,9 @@ const IDS: [(u8, u8); 2] = [(0x10, 0x6f), (0x01, 0x0f)];
 /// core for all.
 const MOST_NAMED: usize = 20_000;
 
-impl Folder {
+impl<S: UnitSettings> Folder<S> {
     /// Creates the folder. `description` is for people.
-    pub fn create(folder: OutputFolder, settings: &Settings, description: &str) -> Result<Self, Error> {
+    pub fn create(folder: OutputFolder, settings: &S, description: &str) -> Result<Self, Error> {
         let dir = folder.path().to_owned();
         let mut writer = SnapshotWriter::within(folder)?;
         let plain: String =
@@ -51,19 +51,13 @@ impl Folder {
     }
 
     /// Adds a thread by its index in the log and its Linux thread ID. Returns the tracer for it.
-    pub fn thread(&mut self, index: u32, tid: u32) -> Result<Tracer, Error> {
+    pub fn thread(&mut self, index: u32, tid: u32) -> Result<Tracer<S::Unit>, Error> {
         let id = IDS.iter().flat_map(|&(first, last)| first..=last).nth(self.cores.len());
         let id = id.and_then(TraceId::new);
-        let registers = self.settings.registers(id.unwrap_or_default());
-        let encoder = Encoder::new(&registers, self.settings.options())
-            .map_err(|error| Error::Encoder(error.to_string()))?;
+        let Device { kind, registers, unit } = self.settings.device(id.unwrap_or_default())?;
         if id.is_some() {
-            let core = self.writer.core(&format!("thread{index}"), &self.settings.core, &[])?;
-            // OpenCSD warns if these are missing.
-            let more = ["TRCIDR9", "TRCIDR10", "TRCIDR11", "TRCIDR12", "TRCIDR13"].map(|name| (name, 0));
-            let registers: Vec<_> =
-                registers.named().map(|(name, value)| (name, value.into())).chain(more).collect();
-            let source = self.writer.source(&format!("ETM_{index}"), "ETM4.2", &registers)?;
+            let core = self.writer.core(&format!("thread{index}"), self.settings.core(), &[])?;
+            let source = self.writer.source(&format!("ETM_{index}"), kind, &registers)?;
             self.writer.connect(source, self.buffer, Some(core))?;
             self.cores.push(core);
         } else {
@@ -73,11 +67,11 @@ impl Folder {
         let context = Context {
             level: 0,
             security: Security::NonSecure,
-            is_64bit: self.settings.is_64bit,
+            is_64bit: self.settings.is_64bit(),
             vmid: None,
             context_id: Some(tid),
         };
-        Ok(Tracer::new(encoder, self.settings.port, id, context, Arc::clone(&self.output)))
+        Ok(Tracer::new(unit, id, context, Arc::clone(&self.output)))
     }
 
     /// Fails if trace could not be written, so that the rest would be lost.
@@ -89,7 +83,7 @@ impl Folder {
     /// order in which they first ran. Returns the totals of what is in the trace, and of what is not.
     pub fn finish(
         mut self,
-        tracers: Vec<Tracer>,
+        tracers: Vec<Tracer<S::Unit>>,
         process: Process,
         code: impl IntoIterator<Item = (u64, impl AsRef<[u8]>)>,
         remarks: &mut Vec<Remark>,
@@ -104,7 +98,7 @@ impl Folder {
             left_out.branches += tracer.left_out.branches;
             left_out.nonsense += tracer.left_out.nonsense;
             left_out.instructions += tracer.left_out.instructions;
-            port = port::Report::all(port.into_iter().chain(tracer.port()));
+            port = port::Report::all(port.into_iter().chain(tracer.unit.port()));
         }
         // If the disk is full, the trace so far should be readable.
         let (written, bytes) = {
@@ -149,7 +143,7 @@ impl Folder {
             let file = self.writer.memory(&piece.bytes[..])?;
             places.push((file, (0, piece.bytes.len() as u64), piece.address));
         }
-        let rest = executed.rest(!self.settings.is_64bit);
+        let rest = executed.rest(!self.settings.is_64bit());
         if !rest.is_empty() {
             let bytes: Vec<u8> = rest.iter().flat_map(|piece| &piece.bytes).copied().collect();
             let file = self.writer.memory(&bytes[..])?;

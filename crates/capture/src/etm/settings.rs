@@ -8,7 +8,7 @@ use tracewright_etm::encode;
 use tracewright_input::CoreKind;
 
 use crate::port::PortRequest;
-use crate::{Error, Remark, options};
+use crate::{Error, options};
 
 /// Settings of the trace unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,11 +70,6 @@ impl Settings {
     #[must_use]
     pub fn with_port(self, asked: Option<PortRequest>) -> Self {
         Self { port: asked, ..self }
-    }
-
-    /// Returns a remark about the requested port, if there is one to make.
-    pub fn remark(&self) -> Option<Remark> {
-        self.port?.remark(encode::AtPort::LEAST)
     }
 
     fn put(&mut self, name: &str, value: &str) -> Result<(), Error> {

@@ -3,27 +3,22 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tracewright_core::{Block, Class, Context, Element, Ended, Exception, Isa, TraceId, TraceOn};
-use tracewright_etm::encode::Encoder;
-use tracewright_etm::packet::EmitError;
 use tracewright_hart::{HartSink, Trap};
 
 use super::output::Output;
-use super::port::Watched;
-use crate::port::{PortRequest, Report};
+use super::unit::Unit;
 use crate::sink::TraceSink;
 
 /// Bytes of trace that are gathered before they are written to the buffer.
 const GATHER: usize = 1 << 16;
 
-/// ETMv4's number of the exception with which a debugger stops a core.
+/// Number of the exception with which a debugger stops a core: the same in all protocols.
 const DEBUG_HALT: u16 = 1;
 
 /// Encodes what a thread executes at user level, like `perf record -e cs_etm//u`. Exceptions are traced, the kernel is not; tracing
 /// is switched on again where the thread continues.
-pub struct Tracer {
-    encoder: Encoder,
-    /// Takes all elements instead of the encoder, if there is a port.
-    port: Option<Box<Watched>>,
+pub struct Tracer<U> {
+    pub(super) unit: U,
     /// The trace ID. `None` if there are more threads than IDs; instructions are then only counted.
     id: Option<TraceId>,
     context: Context,
@@ -56,18 +51,11 @@ pub struct LeftOut {
     pub instructions: u64,
 }
 
-impl Tracer {
+impl<U: Unit> Tracer<U> {
     /// Creates a tracer of the thread that `context` names, which writes to `to`.
-    pub(super) fn new(
-        encoder: Encoder,
-        port: Option<PortRequest>,
-        id: Option<TraceId>,
-        context: Context,
-        to: Arc<Mutex<Output>>,
-    ) -> Self {
+    pub(super) fn new(unit: U, id: Option<TraceId>, context: Context, to: Arc<Mutex<Output>>) -> Self {
         Self {
-            port: port.filter(|_| id.is_some()).map(|asked| Box::new(Watched::new(&encoder, asked))),
-            encoder,
+            unit,
             id,
             context,
             bytes: Vec::new(),
@@ -102,11 +90,6 @@ impl Tracer {
         self.bytes.clear();
     }
 
-    /// Returns the report on the port, if there is one.
-    pub fn port(&self) -> Option<Report> {
-        self.port.as_ref().map(|port| port.report())
-    }
-
     /// Ends the trace.
     pub(super) fn finish(&mut self) {
         if self.id.is_some() {
@@ -121,26 +104,8 @@ impl Tracer {
     }
 
     fn tell(&mut self, element: &Element) {
-        let told = match &mut self.port {
-            Some(port) => port.element(element, &mut self.bytes),
-            None => self.encoder.element(element, &mut self.bytes),
-        };
-        if told.is_err() {
+        if self.unit.element(element, &mut self.bytes).is_err() {
             self.nonsense();
-        }
-    }
-
-    /// Returns whether instructions ran that would be lost if tracing ended here.
-    fn in_run(&self) -> bool {
-        self.port.as_ref().map_or(self.encoder.in_run(), |port| port.in_run())
-    }
-
-    /// Encodes a block that goes through the port.
-    #[cold]
-    fn block_at_port(&mut self, block: &Block) -> Result<(), EmitError> {
-        match &mut self.port {
-            Some(port) => port.element(&Element::Block(*block), &mut self.bytes),
-            None => Ok(()),
         }
     }
 
@@ -167,7 +132,7 @@ impl Tracer {
             self.start();
         }
         // A timestamp cannot stand among instructions that only the next branch reports.
-        if !self.in_run()
+        if !self.unit.in_run()
             && let Some(value) = self.time.take()
         {
             self.tell(&Element::Timestamp { value, cycles: None });
@@ -179,7 +144,11 @@ impl Tracer {
     /// Leaves out a branch with an unknown outcome, which no trace can represent.
     #[cold]
     fn undecided(&mut self, block: &Block) {
-        if let Some(count) = block.count.checked_sub(1).filter(|count| *count > 0) {
+        let before = block.count.saturating_sub(1);
+        if U::TELLS_LAST && block.isa == Isa::T32 {
+            // How long the instruction before the branch is only its bits tell.
+            self.left_out.instructions += u64::from(before);
+        } else if let Some(count) = Some(before).filter(|count| *count > 0) {
             let end = block.last();
             self.block(&Block { end, count, last_len: block.isa.shortest(), class: Class::NEXT, ..*block });
         }
@@ -198,7 +167,7 @@ impl Tracer {
 
     /// Switches tracing off as if a debugger had stopped the core, so that what ran since the last branch is not lost.
     fn stop(&mut self) {
-        if self.is_on && self.in_run() {
+        if self.is_on && self.unit.in_run() {
             self.exception(DEBUG_HALT, self.end, false);
         }
         self.is_on = false;
@@ -216,7 +185,7 @@ impl Tracer {
     }
 }
 
-impl HartSink for Tracer {
+impl<U: Unit> HartSink for Tracer<U> {
     #[inline]
     fn block(&mut self, block: &Block) {
         if block.ended == Ended::Cut && block.class.is_branch() {
@@ -229,11 +198,7 @@ impl HartSink for Tracer {
         self.end = block.end;
         self.jumped = block.ended == Ended::Taken;
         self.isa = block.isa;
-        let told = match self.port {
-            None => self.encoder.block(block, &mut self.bytes),
-            Some(_) => self.block_at_port(block),
-        };
-        if told.is_err() {
+        if self.unit.block(block, &mut self.bytes).is_err() {
             return self.nonsense();
         }
         self.instructions += u64::from(block.count);
@@ -255,7 +220,8 @@ impl HartSink for Tracer {
         } else {
             self.start();
         }
-        self.exception(u16::try_from(trap.cause).unwrap_or(u16::MAX), trap.pc, self.jumped);
+        let number = self.unit.exception(u16::try_from(trap.cause).unwrap_or(u16::MAX));
+        self.exception(number, trap.pc, self.jumped);
         // The kernel is not traced.
         self.is_on = false;
         self.special = true;
@@ -266,7 +232,7 @@ impl HartSink for Tracer {
     }
 }
 
-impl TraceSink for Tracer {
+impl<U: Unit> TraceSink for Tracer<U> {
     /// Returns the number of bytes of trace, without frames.
     fn bytes(&self) -> u64 {
         self.written + self.bytes.len() as u64

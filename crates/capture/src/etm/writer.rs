@@ -1,7 +1,9 @@
-//! ETMv4 as a protocol for captures.
+//! ETMv4, PTM and ETMv3 as protocols for captures.
 
 use tracewright_core::Isa;
 
+use super::older::{self, Etm3, Ptm};
+use super::unit::UnitSettings;
 use super::{Folder, Settings, Tracer};
 use crate::encode::ThreadInput;
 use crate::protocol::{Executed, InputKind, Place, Protocol, Request, Subject, TraceWriter, Traced};
@@ -15,35 +17,73 @@ pub static PROTOCOL: Protocol = Protocol {
     help: Settings::help,
     supports: Isa::is_arm,
     has_data: false,
-    create,
+    create: |place, request| {
+        let settings = Settings::new(request.isa).with(request.options)?.with_port(request.port);
+        create(place, request, &settings)
+    },
 };
 
-/// Its name in messages.
-const NAME: &str = "ETMv4";
+/// Arm's PTM.
+pub static PTM: Protocol = Protocol {
+    name: "ptm",
+    about: "Arm's PTM, of Cortex-A9 to A17",
+    help: older::Settings::<Ptm>::help,
+    supports: is_32bit,
+    has_data: false,
+    create: create_older::<Ptm>,
+};
 
-fn create(place: Place<'_>, request: &Request<'_>) -> Result<Box<dyn TraceWriter>, Error> {
-    let Request { isa, description, input, options, port, delta, ring, .. } = *request;
+/// Arm's ETMv3.
+pub static ETM3: Protocol = Protocol {
+    name: "etm3",
+    about: "Arm's ETMv3, of Cortex-A5, A7 and A8",
+    help: older::Settings::<Etm3>::help,
+    supports: is_32bit,
+    has_data: false,
+    create: create_older::<Etm3>,
+};
+
+fn is_32bit(isa: Isa) -> bool {
+    matches!(isa, Isa::A32 | Isa::T32)
+}
+
+fn create_older<P: older::Older>(
+    place: Place<'_>,
+    request: &Request<'_>,
+) -> Result<Box<dyn TraceWriter>, Error> {
+    let settings = older::Settings::<P>::new().with(request.options)?;
+    if request.port.is_some() {
+        return Err(Error::Unsupported { by: P::NAME, what: "a trace port" });
+    }
+    create(place, request, &settings)
+}
+
+fn create<S: UnitSettings>(
+    place: Place<'_>,
+    request: &Request<'_>,
+    settings: &S,
+) -> Result<Box<dyn TraceWriter>, Error> {
+    let Request { description, input, delta, ring, .. } = *request;
     let given = [("delta trace", delta.is_some()), ("ring", ring.is_some())];
     let given = given.iter().find(|(_, given)| *given).map(|(what, _)| *what);
     let hart = (!matches!(input, InputKind::Threads(_))).then_some("trace of a hart");
     if let Some(what) = given.or(hart) {
-        return Err(Error::Unsupported { by: NAME, what });
+        return Err(Error::Unsupported { by: S::NAME, what });
     }
-    let settings = Settings::new(isa).with(options)?.with_port(port);
-    let folder = Folder::create(place.claim()?, &settings, description)?;
+    let folder = Folder::create(place.claim()?, settings, description)?;
     Ok(Box::new(Writer { folder, tracers: Vec::new() }))
 }
 
 /// A capture that is being written.
-struct Writer {
-    folder: Folder,
-    tracers: Vec<Tracer>,
+struct Writer<S: UnitSettings> {
+    folder: Folder<S>,
+    tracers: Vec<Tracer<S::Unit>>,
 }
 
-impl TraceWriter for Writer {
+impl<S: UnitSettings> TraceWriter for Writer<S> {
     fn add_thread(&mut self, subject: &Subject<'_>, _: &mut Vec<Remark>) -> Result<(), Error> {
         match *subject {
-            Subject::Hart => Err(Error::Unsupported { by: NAME, what: "trace of a hart" }),
+            Subject::Hart => Err(Error::Unsupported { by: S::NAME, what: "trace of a hart" }),
             Subject::Thread { index, tid, .. } => {
                 self.tracers.push(self.folder.thread(index, tid)?);
                 Ok(())
@@ -73,7 +113,7 @@ impl TraceWriter for Writer {
 
     fn finish(self: Box<Self>, executed: Executed<'_>, remarks: &mut Vec<Remark>) -> Result<Traced, Error> {
         let Executed::Process { header, definitions } = executed else {
-            return Err(Error::Unsupported { by: NAME, what: "trace of a hart" });
+            return Err(Error::Unsupported { by: S::NAME, what: "trace of a hart" });
         };
         let (process, code) = (retirement::process(header, definitions), retirement::code(definitions));
         Ok(self.folder.finish(self.tracers, process, code, remarks)?.0)

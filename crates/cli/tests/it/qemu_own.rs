@@ -17,25 +17,31 @@ fn captures_tell_what_ran() {
         let Some(elf) = build(TEST, guest, own.name, variant).filter(|_| guest.available(TEST)) else {
             continue;
         };
-        let what = format!("{} {:?} {guest:?} {variant:?}", own.name, own.arguments);
-        let recorded = record(&Program::new(guest, &elf, own.arguments), &[]);
-        let output = &recorded.output;
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(String::from_utf8_lossy(&output.stdout), own.output, "{what}: {said}");
-        // The program's own status; 1 if it was killed.
-        let expected = match own.end {
-            End::Exit(status) => Some(status),
-            End::Signal(_) => output.status.code().filter(|&code| code != 0),
-        };
-        assert_eq!(output.status.code(), expected, "{what}: {said}");
-        let known =
-            DIFFERENCES.iter().find(|(name, guests, ..)| *name == own.name && guests.contains(&guest));
-        match (recorded.prove(), known) {
-            (Ok(()), None) => {}
-            (Err(error), Some((_, _, reported, found)))
-                if said.contains(reported) && error.contains(found) => {}
-            (Err(error), _) => wrong.push(format!("{what}: {said}{error}")),
-            (Ok(()), Some(_)) => wrong.push(format!("{what} is equal now: it is no difference any more")),
+        let older: &[&[&str]] =
+            if guest == Guest::Arm { &[&["--protocol", "ptm"], &["--protocol", "etm3"]] } else { &[] };
+        // A PTM leaves out what ran before a T32 branch that a signal left open: see DIFFERENCES.md. Signals come when they come.
+        let leaves_out = |options: &&&[&str]| own.name == "signals" && options.contains(&"ptm");
+        for options in [&[] as &[&str]].iter().chain(older).filter(|options| !leaves_out(options)) {
+            let what = format!("{} {:?} {guest:?} {variant:?} {options:?}", own.name, own.arguments);
+            let recorded = record(&Program::new(guest, &elf, own.arguments), options);
+            let output = &recorded.output;
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(String::from_utf8_lossy(&output.stdout), own.output, "{what}: {said}");
+            // The program's own status; 1 if it was killed.
+            let expected = match own.end {
+                End::Exit(status) => Some(status),
+                End::Signal(_) => output.status.code().filter(|&code| code != 0),
+            };
+            assert_eq!(output.status.code(), expected, "{what}: {said}");
+            let known =
+                DIFFERENCES.iter().find(|(name, guests, ..)| *name == own.name && guests.contains(&guest));
+            match (recorded.prove(), known) {
+                (Ok(()), None) => {}
+                (Err(error), Some((_, _, reported, found)))
+                    if said.contains(reported) && error.contains(found) => {}
+                (Err(error), _) => wrong.push(format!("{what}: {said}{error}")),
+                (Ok(()), Some(_)) => wrong.push(format!("{what} is equal now: it is no difference any more")),
+            }
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

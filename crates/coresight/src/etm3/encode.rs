@@ -17,6 +17,9 @@ use tracewright_core::{Block, Context, Element, Ended, Exception, Flow, Isa, Sec
 
 use super::packet::{Atoms, Emitter, ExceptionBytes, Form, ISync, InstructionState, Packet, Reason};
 use super::{Params, ParamsError, Registers};
+pub use crate::shared::address::CannotEncode;
+use crate::shared::address::place;
+use crate::shared::exception;
 
 /// The choices that the architecture leaves to a trace unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +45,7 @@ impl Default for Options {
 /// let mut encoder = Encoder::new(&Registers::default(), Options::default()).unwrap();
 /// let mut bytes = Vec::new();
 /// for element in [Element::TraceOn(TraceOn::Normal), Element::Block(block), Element::End] {
-///     encoder.element(&element, &mut bytes);
+///     encoder.element(&element, &mut bytes).unwrap();
 /// }
 /// // A-Sync, I-Sync, atoms EEN.
 /// assert_eq!(bytes, [0, 0, 0, 0, 0, 0x80, 0x08, 0x21, 0x00, 0x80, 0, 0, 0xc8]);
@@ -66,6 +69,8 @@ pub struct Encoder {
     next: Option<(u64, Isa)>,
     /// Whether a branch address says so in any case.
     broadcast: bool,
+    /// Instruction set of the last block.
+    isa: Isa,
     since_sync: usize,
     started: bool,
 }
@@ -89,6 +94,7 @@ impl Encoder {
             exception: None,
             next: None,
             broadcast: false,
+            isa: Isa::A32,
             since_sync: 0,
             started: false,
         })
@@ -100,7 +106,21 @@ impl Encoder {
     }
 
     /// Accepts the next element, and appends what can be said.
-    pub fn element(&mut self, element: &Element, bytes: &mut Vec<u8>) {
+    ///
+    /// # Errors
+    /// Fails if an ETMv3 cannot trace the element.
+    pub fn element(&mut self, element: &Element, bytes: &mut Vec<u8>) -> Result<(), CannotEncode> {
+        match *element {
+            Element::Block(Block { start, end, isa, .. }) => {
+                place(start, isa)?;
+                // The last block may end where addresses do.
+                place(end.wrapping_sub(isa.shortest().into()), isa)?;
+            }
+            Element::Exception(Exception { return_address: Some(address), .. }) => {
+                place(address, self.isa_at(address))?;
+            }
+            _ => {}
+        }
         let start = bytes.len();
         if !matches!(element, Element::Cycles(_)) {
             self.time(0, bytes);
@@ -119,9 +139,18 @@ impl Encoder {
                     TraceOn::Overflow => Reason::Overflow,
                     TraceOn::Debug => Reason::DebugExit,
                 };
-                (self.sync, self.exception) = (Some((reason, None)), None);
+                self.leave(bytes);
+                self.sync = Some((reason, None));
             }
-            Element::Exception(exception) => self.exception = Some(exception),
+            Element::Exception(exception) => {
+                // No instruction ran after a branch that went to its return address.
+                if let Some(address) = exception.return_address {
+                    let isa = self.isa_at(address);
+                    self.go_to(address, isa, true, bytes);
+                    self.next = Some((address, isa));
+                }
+                self.exception = Some(exception);
+            }
             Element::ExceptionReturn => self.packet(&Packet::ExceptionReturn, bytes),
             Element::Timestamp { value, .. } if self.params().timestamps() => {
                 let packet = self.emitter.timestamp(value);
@@ -133,24 +162,52 @@ impl Encoder {
             },
             Element::Cycles(_) => self.time(0, bytes),
             Element::Trigger => self.packet(&Packet::Trigger, bytes),
-            Element::End => self.flush(bytes),
+            Element::Lost(_) => {
+                self.leave(bytes);
+                self.flush(bytes);
+            }
+            Element::End => {
+                self.leave(bytes);
+                self.flush(bytes);
+                self.start(bytes);
+            }
             _ => {}
         }
         self.since_sync += bytes.len() - start;
+        Ok(())
+    }
+
+    /// Returns the instruction set that an exception's return address most likely has.
+    fn isa_at(&self, address: u64) -> Isa {
+        if address & 3 == 0 { self.isa } else { Isa::T32 }
     }
 
     /// Appends a packet, after the atoms before it.
     fn packet(&mut self, packet: &Packet, bytes: &mut Vec<u8>) {
         self.flush(bytes);
+        self.start(bytes);
+        self.emitter.packet(packet, bytes);
+    }
+
+    /// Appends the A-Sync that every trace begins with.
+    fn start(&mut self, bytes: &mut Vec<u8>) {
         if !self.started {
             self.started = true;
             self.emitter.packet(&Packet::Async, bytes);
         }
-        self.emitter.packet(packet, bytes);
+    }
+
+    /// Says that an exception was taken whose handler is not traced. The table of handlers is at 0.
+    fn leave(&mut self, bytes: &mut Vec<u8>) {
+        if let Some(exception) = self.exception.filter(|_| self.sync.is_none()) {
+            self.go_to(exception::vector(exception.number).into(), Isa::A32, true, bytes);
+        }
+        self.exception = None;
     }
 
     fn block(&mut self, block: &Block, bytes: &mut Vec<u8>) {
-        self.go_to(block.start, block.isa, bytes);
+        self.go_to(block.start, block.isa, false, bytes);
+        self.isa = block.isa;
         let last = block.ended != Ended::NotTaken;
         let atoms = (1..block.count).map(|_| true).chain((block.count > 0).then_some(last));
         if self.params().cycle_accurate() {
@@ -172,8 +229,8 @@ impl Encoder {
         };
     }
 
-    /// Says where execution goes on, where a decoder does not know.
-    fn go_to(&mut self, address: u64, isa: Isa, bytes: &mut Vec<u8>) {
+    /// Says where execution goes on, where a decoder does not know. If the instruction set is a guess, nothing says so that need not.
+    fn go_to(&mut self, address: u64, isa: Isa, is_guess: bool, bytes: &mut Vec<u8>) {
         let state = InstructionState::of(isa);
         let context = self.context;
         let exception = |number, context: &Context| ExceptionBytes {
@@ -187,7 +244,8 @@ impl Encoder {
         if self.sync.is_none() {
             let number = self.exception.take().map(|exception| exception.number);
             let is_known = match self.next {
-                Some((u64::MAX, _)) => !self.broadcast,
+                // A change of the instruction set is told, though a decoder could infer it: OpenCSD forgets it with the next P-header.
+                Some((u64::MAX, before)) => !self.broadcast && isa == before || is_guess,
                 Some(next) => next == (address, isa),
                 None => false,
             };
@@ -201,7 +259,7 @@ impl Encoder {
             }
         }
         let due = self.options.sync_every.is_some_and(|every| self.since_sync >= every.get() as usize);
-        if self.sync.is_none() && due {
+        if self.sync.is_none() && due && !is_guess {
             self.packet(&Packet::Async, bytes);
             self.since_sync = 0;
             self.emitter.forget_timestamp();

@@ -37,7 +37,8 @@ fn executed(elements: &[Element], isa: Isa, params: &Params) -> Ran {
             }
             // An exception is told with the address of its handler.
             Element::Exception(found) => exception = Some(found.number),
-            Element::TraceOn(_) => exception = None,
+            // That of one that is not traced is told, too.
+            Element::TraceOn(_) | Element::End => ran.exceptions.extend(exception.take()),
             Element::Timestamp { value, .. } => ran.timestamps.push(*value),
             Element::Cycles(Some(cycles)) if params.cycle_accurate() && index <= last + 1 => {
                 ran.cycles += u64::from(*cycles);
@@ -90,7 +91,7 @@ fn opencsd_reads_what_was_encoded() {
         let sync_every = NonZero::new(20 + rng.below(300) as u32);
         let mut encoder = Encoder::new(&registers, encode::Options { sync_every }).unwrap();
         let mut bytes = Vec::new();
-        elements.iter().for_each(|element| encoder.element(element, &mut bytes));
+        elements.iter().for_each(|element| encoder.element(element, &mut bytes).unwrap());
         if bytes.is_empty() {
             continue;
         }

@@ -463,7 +463,7 @@ fn run(seed: u64) -> (Params, Image, Vec<Element>, Vec<u8>) {
     let options = encode::Options { sync_every: std::num::NonZero::new(1 + rng.below(200) as u32) };
     let mut encoder = Encoder::new(&registers, options).unwrap();
     let mut bytes = Vec::new();
-    executed.iter().for_each(|element| encoder.element(element, &mut bytes));
+    executed.iter().for_each(|element| encoder.element(element, &mut bytes).unwrap());
     (params, image, executed, bytes)
 }
 

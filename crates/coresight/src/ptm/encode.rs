@@ -3,15 +3,15 @@
 //! A waypoint's packet is made when it is known where execution went on and how long it took: with the next block. Every option of the
 //! registers is followed: cycle counts, timestamps, branch broadcast, return stack, context and virtual machine IDs.
 
-use core::fmt;
 use core::num::NonZero;
 
 use tracewright_core::{Block, Context, Element, Ended, Flow, Isa, Role, Security, TraceOn};
 
 use super::Params;
 use super::packet::{Address, Atoms, Branch, ISync, ISyncReason, Packet, Timestamp};
-use crate::shared::address::State;
-use crate::shared::exception::ExceptionBytes;
+pub use crate::shared::address::CannotEncode;
+use crate::shared::address::{State, place};
+use crate::shared::exception::{self, ExceptionBytes};
 use crate::shared::timestamp::TimestampBytes;
 
 /// Options of an encoder.
@@ -29,21 +29,6 @@ impl Default for Options {
     }
 }
 
-/// An element that a PTM cannot trace: code of another instruction set than A32 and T32, or an address above 32 bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CannotEncode {
-    /// The address.
-    pub address: u64,
-}
-
-impl fmt::Display for CannotEncode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:#x}: a PTM traces 32-bit addresses of A32 and T32", self.address)
-    }
-}
-
-impl core::error::Error for CannotEncode {}
-
 /// An encoder of executions.
 #[derive(Clone, Debug)]
 pub struct Encoder {
@@ -60,6 +45,8 @@ pub struct Encoder {
     cycles: u32,
     /// Return addresses, newest last.
     calls: Vec<(u32, State)>,
+    /// Address of the last instruction, if no packet tells yet that execution came there: it is no waypoint, but ends a block.
+    untold: Option<(u32, State)>,
     /// Reason of the I-Sync that comes before the next block.
     due: Option<ISyncReason>,
     context: Context,
@@ -106,6 +93,7 @@ impl Encoder {
             held: None,
             cycles: 0,
             calls: Vec::new(),
+            untold: None,
             due: Some(ISyncReason::TraceOn),
             context: Context { level: 1, security, is_64bit: false, vmid: None, context_id: None },
             told: (None, None),
@@ -123,8 +111,10 @@ impl Encoder {
         match element {
             Element::Block(block) => {
                 let start = place(block.start, block.isa)?;
-                place(block.end, block.isa)?;
+                // The last block may end where addresses do.
+                place(block.end.wrapping_sub(block.isa.shortest().into()), block.isa)?;
                 self.arrive(start, bytes);
+                self.synchronise_at(start, true, bytes);
                 self.block(block, bytes);
             }
             Element::Exception(exception) => {
@@ -132,13 +122,22 @@ impl Encoder {
                 if let Some(address) = exception.return_address {
                     let isa = self.isa_of(address);
                     let at = place(address, isa)?;
-                    self.arrive(at, bytes);
+                    // The instruction set is a guess: the target of a direct branch, or a periodic I-Sync, must not tell it.
+                    match self.held {
+                        Some(Held { what: What::Branch { direct: true, .. }, .. }) => self.release(bytes),
+                        _ => self.arrive(at, bytes),
+                    }
+                    self.synchronise_at(at, false, bytes);
                 }
                 self.release(bytes);
-                self.hold(What::Exception { number: exception.number });
+                self.update(bytes);
+                if self.has_synchronised {
+                    self.hold(What::Exception { number: exception.number });
+                }
             }
             Element::TraceOn(reason) => {
                 self.release(bytes);
+                self.update(bytes);
                 self.flush(bytes);
                 self.due = Some(match reason {
                     TraceOn::Normal => ISyncReason::TraceOn,
@@ -159,7 +158,12 @@ impl Encoder {
             },
             Element::Lost(_) | Element::End => {
                 self.release(bytes);
+                self.update(bytes);
                 self.flush(bytes);
+                // Every trace has one, even if nothing ran.
+                if *element == Element::End && !self.has_synchronised {
+                    self.write(&Packet::Async, bytes);
+                }
             }
             _ => {}
         }
@@ -183,6 +187,7 @@ impl Encoder {
     fn block(&mut self, block: &Block, bytes: &mut Vec<u8>) {
         let after = (block.end as u32, State::of(block.isa));
         let class = block.class;
+        self.untold = None;
         let call = (class.role == Role::Call).then_some(after);
         match (block.ended, class.flow) {
             (Ended::Taken, Flow::Direct) => self.hold(What::Branch { direct: true, call }),
@@ -190,16 +195,24 @@ impl Encoder {
             (Ended::NotTaken, _) => self.hold(What::Atom { taken: false }),
             (Ended::Through, Flow::Isb) => self.hold(What::Atom { taken: true }),
             // Waits are no waypoints.
-            (Ended::Through, _) => {}
+            (Ended::Through, _) => self.untold = Some((block.last() as u32, after.1)),
             (Ended::Cut, _) => {
-                self.flush(bytes);
-                let address = self.shorten((block.last() as u32, after.1), false);
-                self.write(&Packet::WaypointUpdate(address), bytes);
+                self.untold = Some((block.last() as u32, after.1));
+                self.update(bytes);
             }
         }
     }
 
-    /// Writes what is held when execution goes on at `address`, and the I-Sync that is due there.
+    /// Tells how far execution came, if no packet does.
+    fn update(&mut self, bytes: &mut Vec<u8>) {
+        if let Some(last) = self.untold.take() {
+            self.flush(bytes);
+            let address = self.shorten(last, false);
+            self.write(&Packet::WaypointUpdate(address), bytes);
+        }
+    }
+
+    /// Writes what is held when execution goes on at `address`.
     fn arrive(&mut self, address: (u32, State), bytes: &mut Vec<u8>) {
         if let Some(Held { what, cycles, after }) = self.held.take() {
             let security = self.security_after(&after);
@@ -231,8 +244,17 @@ impl Encoder {
                 self.beside(&element, bytes);
             }
         }
-        let is_periodic = self.options.sync_every.is_some_and(|every| self.since_sync >= every.get().into());
-        if let Some(reason) = self.due.take().or(is_periodic.then_some(ISyncReason::Periodic)) {
+    }
+
+    /// Writes the I-Sync that is due at `address`. `periodic`: also one that may come anywhere.
+    fn synchronise_at(&mut self, address: (u32, State), periodic: bool, bytes: &mut Vec<u8>) {
+        let is_due = self.options.sync_every.is_some_and(|every| self.since_sync >= every.get().into());
+        if is_due && self.due.is_none() {
+            self.due = Some(ISyncReason::Periodic);
+        }
+        let may_be = |reason: &mut ISyncReason| periodic || *reason != ISyncReason::Periodic;
+        if let Some(reason) = self.due.take_if(may_be) {
+            self.update(bytes);
             self.synchronise(reason, address, bytes);
         }
     }
@@ -246,19 +268,25 @@ impl Encoder {
         elements.iter().rev().find_map(of).unwrap_or((self.context.security, self.context.level))
     }
 
-    /// Writes what is held and needs no address, where execution does not go on.
+    /// Writes what is held, where nobody knows where execution goes on: the handlers of exceptions are in a table at 0, and an indirect
+    /// branch goes there, too.
     fn release(&mut self, bytes: &mut Vec<u8>) {
         let Some(Held { what, cycles, after }) = self.held.take() else { return };
+        let security = self.security_after(&after);
         match what {
             What::Atom { taken } => self.atom(taken, cycles, bytes),
-            What::Branch { direct: true, call } if !self.params.branch_broadcast => {
+            What::Branch { direct: true, call } => {
                 self.atom(true, cycles, bytes);
                 if let Some(call) = call {
                     self.push(call);
                 }
             }
-            // Nobody knows where it went.
-            What::Branch { .. } | What::Exception { .. } => {}
+            What::Branch { direct: false, .. } => self.branch((0, State::Arm), None, cycles, bytes),
+            What::Exception { number } => {
+                let handler = (exception::vector(number), State::Arm);
+                self.branch(handler, Some(exception_bytes(number, security)), cycles, bytes);
+                (self.context.security, self.context.level) = security;
+            }
         }
         for element in after {
             self.beside(&element, bytes);
@@ -411,12 +439,4 @@ impl Encoder {
 fn exception_bytes(number: u16, (security, level): (Security, u8)) -> ExceptionBytes {
     let non_secure = security != Security::Secure;
     ExceptionBytes { number, non_secure, hyp: level == 2, ..ExceptionBytes::default() }
-}
-
-/// Returns an address as PTM has it.
-fn place(address: u64, isa: Isa) -> Result<(u32, State), CannotEncode> {
-    match (u32::try_from(address), isa) {
-        (Ok(at), Isa::A32 | Isa::T32) => Ok((at, State::of(isa))),
-        _ => Err(CannotEncode { address }),
-    }
 }

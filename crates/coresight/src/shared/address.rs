@@ -5,6 +5,8 @@
 //! A32 are shifted left by one more bit, those of Jazelle right by one. Whether exception bytes follow is said by bit 6 of byte 5, and in
 //! the alternative encoding, PTM's only one, also by bit 6 of the last of bytes 2 to 4.
 
+use core::fmt;
+
 use tracewright_core::Isa;
 
 /// Instruction state of an address.
@@ -48,6 +50,38 @@ pub enum NoAddress {
     More,
     /// These are not the bytes of an address. The value is the number of bytes that were looked at.
     Bad(usize),
+}
+
+/// An element that no trace unit of a 32-bit core traces: code of another instruction set than A32 and T32, an address above 32 bits, or
+/// one at which no instruction can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CannotEncode {
+    /// The address.
+    pub address: u64,
+}
+
+impl fmt::Display for CannotEncode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#x}: this trace unit traces A32 and T32 at 32-bit addresses", self.address)
+    }
+}
+
+impl core::error::Error for CannotEncode {}
+
+/// Returns an address as trace units have it.
+///
+/// # Errors
+/// Fails if no instruction can be there.
+pub(crate) fn place(address: u64, isa: Isa) -> Result<(u32, State), CannotEncode> {
+    let unaligned = match isa {
+        Isa::A32 => address & 3,
+        Isa::T32 => address & 1,
+        _ => return Err(CannotEncode { address }),
+    };
+    match u32::try_from(address) {
+        Ok(at) if unaligned == 0 => Ok((at, State::of(isa))),
+        _ => Err(CannotEncode { address }),
+    }
 }
 
 /// Most bytes of an address.

@@ -64,6 +64,37 @@ impl ExceptionBytes {
     }
 }
 
+/// Returns the number of an exception of A profile that has this number in ETMv4.
+pub const fn of_etmv4(number: u16) -> u16 {
+    match number {
+        // Reset, debug halt, call, trap, system error.
+        0 => 8,
+        1 => 1,
+        2 => 0xa,
+        3 => 9,
+        4 => 4,
+        // Instruction and data fault; alignment and what debugging needs are faults, too.
+        6 | 0xb => 0xb,
+        7 | 0xa | 0xc => 0xc,
+        0xe | 0xf => number,
+        _ => 0xd,
+    }
+}
+
+/// Returns the address of an exception's handler, with the table of handlers at 0. Debug state has none, and is told with 0.
+pub const fn vector(number: u16) -> u32 {
+    match number {
+        9 => 4,
+        2 | 0xa => 8,
+        0xb => 0xc,
+        4 | 0xc => 0x10,
+        3 => 0x14,
+        0xe => 0x18,
+        0xf => 0x1c,
+        _ => 0,
+    }
+}
+
 /// Returns the name of an exception of A or R profile.
 pub const fn name(number: u16) -> &'static str {
     match number {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tracewright_coresight::etm3::{Params, Registers};
+use tracewright_coresight::shared::exception;
 
 use super::Given;
 use crate::registry::{SourceKind, SourceParams, WrongParam};
@@ -75,6 +76,14 @@ impl SourceParams for Params {
 
     fn has_cycles(&self) -> bool {
         self.cycle_accurate()
+    }
+
+    fn tells_level(&self) -> bool {
+        false
+    }
+
+    fn of_etmv4(&self) -> fn(u16) -> u16 {
+        exception::of_etmv4
     }
 
     fn has_timestamps(&self) -> bool {

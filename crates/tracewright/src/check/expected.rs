@@ -17,7 +17,7 @@ pub struct Items {
 }
 
 /// Facts that the log has and that are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Knows {
     /// Whether values of traps are compared.
     pub values: bool,
@@ -27,6 +27,8 @@ pub struct Knows {
     pub context: u64,
     /// Whether accesses are compared.
     pub data: bool,
+    /// What turns the log's numbers of exceptions into those of the trace.
+    pub exceptions: fn(u16) -> u16,
 }
 
 /// The items of a log, in order, and why the log could not be read to its end.
@@ -60,6 +62,7 @@ impl HartSink for Items {
         let &hart::Trap { pc, cause, interrupt, value, .. } = trap;
         let value = (self.knows.values && !interrupt).then_some(value);
         let interrupt = interrupt && self.knows.interrupts;
+        let cause = u16::try_from(cause).map_or(cause, |number| (self.knows.exceptions)(number).into());
         self.batches.push(Item::Trap(Trap { pc: Some(pc), cause, interrupt, value }));
     }
 

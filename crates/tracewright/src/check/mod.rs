@@ -36,6 +36,7 @@ use crate::names;
 #[derive(Clone, Copy, Debug)]
 pub struct Records {
     is_arm: bool,
+    tells_level: bool,
 }
 
 impl Consumer for Records {
@@ -43,7 +44,12 @@ impl Consumer for Records {
     type Output = Vec<Told>;
 
     fn element(&self, _: &mut (), records: &mut Vec<Told>, at: &At<'_>, element: &Element) {
-        if let Some(item) = Item::of(element, self.is_arm) {
+        if let Some(mut item) = Item::of(element, self.is_arm) {
+            if let Item::Mode(mode) = &mut item
+                && !self.tells_level
+            {
+                mode.privilege = mode.privilege.filter(|&level| level != 1);
+            }
             records.push(Told { offset: at.place.offset, item });
         }
     }
@@ -79,6 +85,8 @@ pub struct Checker<'a> {
     compare: Compare<Expected>,
     image: &'a Image,
     isa: Isa,
+    /// Whether contexts of the trace tell the level of privilege.
+    tells_level: bool,
     /// First difference, with its offset in the trace file.
     parted: Option<(u64, Parted)>,
     /// Items of the trace after it.
@@ -141,19 +149,33 @@ impl<'a> Checker<'a> {
         };
         // Other logs report an atomic operation as a load and a store, or leave out values.
         let data = log.kind() == Kind::Own;
-        let knows = Knows { values, interrupts: !isa.is_arm(), context, data };
+        let (exceptions, tells_level) = match &source.protocol {
+            Protocol::Registered(params) => (params.of_etmv4(), params.tells_level()),
+            _ => ((|number| number) as fn(u16) -> u16, true),
+        };
+        let knows = Knows { values, interrupts: !isa.is_arm(), context, data, exceptions };
         let shared = Arc::clone(image);
         let expected = expected::read_ahead(knows, move |items| {
             log.read(xlen, &shared, items).1.map(|error| error.to_string())
         });
         let mut checker = Self::new(expected, traps, image, isa);
+        checker.tells_level = tells_level;
         checker.compare.may_skip = !code::can_be_read_again(path);
         Ok(checker)
     }
 
     fn new(expected: Expected, traps: Traps, image: &'a Image, isa: Isa) -> Self {
         let compare = Compare::new(expected, traps);
-        Self { compare, image, isa, parted: None, after: Vec::new(), last_offset: 0, waits: None }
+        Self {
+            compare,
+            image,
+            isa,
+            tells_level: true,
+            parted: None,
+            after: Vec::new(),
+            last_offset: 0,
+            waits: None,
+        }
     }
 
     /// Passes over loops that only wait for memory to change, where trace and log differ in how often they turn: that depends on what
@@ -166,7 +188,7 @@ impl<'a> Checker<'a> {
 
     /// Returns the consumer that makes the records to compare.
     pub fn records(&self) -> Records {
-        Records { is_arm: self.isa.is_arm() }
+        Records { is_arm: self.isa.is_arm(), tells_level: self.tells_level }
     }
 
     /// Compares records. Returns `Break` when decoding need not go on, after a difference.

@@ -24,7 +24,7 @@ enum Item {
 }
 
 /// The addresses of a block's instructions.
-fn addresses(program: &Program, block: &Block) -> Vec<u64> {
+pub(super) fn addresses(program: &Program, block: &Block) -> Vec<u64> {
     let mut it = ItState::default();
     let (mut at, mut all) = (block.start, Vec::new());
     while at != block.end {

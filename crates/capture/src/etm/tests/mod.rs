@@ -1,6 +1,7 @@
 //! What threads do, traced, is what decoders tell: ours, and OpenCSD's.
 
 mod control;
+mod older;
 mod port;
 mod program;
 mod sample;
@@ -10,7 +11,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use tracewright_core::{Block, Class, Element, Ended, Exception, Flow, GapReason, Isa};
+use tracewright_core::{Block, Class, Element, Ended, Exception, Flow, GapReason, Isa, TraceId};
 use tracewright_etm::decode::{Decoder, Feed, Options};
 use tracewright_etm::packet::Parser;
 use tracewright_frames::{Deframer, Demux, Format};
@@ -20,6 +21,7 @@ use tracewright_testkit::{Rng, Scratch, lister, skip};
 use self::program::Program;
 use self::walk::{Event, Happenings, walk};
 use super::tracer::LeftOut;
+use super::unit::UnitSettings;
 use super::{Folder, Settings};
 use crate::protocol::Traced;
 
@@ -60,7 +62,11 @@ impl Run {
 
     /// Traces all threads in turns.
     fn write(&self, rng: &mut Rng, dir: &Path) -> (Traced, LeftOut) {
-        let mut folder = Folder::create(claimed(dir), &self.settings, "random; \"threads\"").unwrap();
+        self.write_by(&self.settings, rng, dir)
+    }
+
+    fn write_by<S: UnitSettings>(&self, settings: &S, rng: &mut Rng, dir: &Path) -> (Traced, LeftOut) {
+        let mut folder = Folder::create(claimed(dir), settings, "random; \"threads\"").unwrap();
         let mut tracers: Vec<_> = (0..)
             .zip(&self.threads)
             .map(|(index, _)| folder.thread(index, FIRST_TID + index).unwrap())
@@ -146,19 +152,24 @@ fn all(dir: &Path, source: usize) -> Vec<Element> {
     let (image, problems) = capture.image(&[]);
     assert_eq!(problems, []);
     let Protocol::Etm(params) = &capture.sources[source].protocol else { panic!() };
-    let mut demux = Demux::new();
-    let mut deframer = Deframer::new(Format::Aligned);
-    deframer.feed(&fs::read(&capture.buffers[0].path).unwrap(), &mut demux);
-    deframer.finish(&mut demux);
-    let bytes = demux.streams().find(|(id, _)| *id == params.id()).map(|(_, stream)| &stream.bytes[..]);
+    let bytes = trace(&capture, params.id());
     let mut elements = Vec::new();
     let sink = |_: u64, element: &Element| elements.push(*element);
     let mut feed = Feed { decoder: Decoder::new(params, &image, Options::default()).unwrap(), sink };
     let mut parser = Parser::new((**params).clone());
-    parser.feed(bytes.unwrap(), &mut feed);
+    parser.feed(&bytes, &mut feed);
     parser.finish(&mut feed);
     feed.decoder.finish(parser.position(), &mut feed.sink);
     elements
+}
+
+/// The bytes of a source.
+fn trace(capture: &Capture, id: TraceId) -> Vec<u8> {
+    let mut demux = Demux::new();
+    let mut deframer = Deframer::new(Format::Aligned);
+    deframer.feed(&fs::read(&capture.buffers[0].path).unwrap(), &mut demux);
+    deframer.finish(&mut demux);
+    demux.streams().find(|(of, _)| *of == id).map(|(_, stream)| stream.bytes.clone()).unwrap()
 }
 
 /// Whether the context ID is traced.

@@ -8,6 +8,7 @@ use std::process::{Command, Output, Stdio};
 
 use crate::run::{Ran, command, run, text};
 use tracewright_core::{Block, Element, Ended};
+use tracewright_coresight::shared::exception;
 use tracewright_hart::{HartSink, Trap};
 use tracewright_qemu::read::Log;
 use tracewright_testkit::qemu::{Guest, Program};
@@ -20,8 +21,18 @@ const LISTED: u64 = 5_000_000;
 pub struct Recorded {
     folder: Scratch,
     guest: Guest,
+    unit: Unit,
     /// What the recorder and the program said.
     pub output: Output,
+}
+
+/// The kind of trace unit, as far as it matters for what OpenCSD lists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Unit {
+    #[default]
+    Etm4,
+    Ptm,
+    Etm3,
 }
 
 /// Records a program, with these options besides.
@@ -46,7 +57,12 @@ pub fn record(program: &Program<'_>, options: &[&str]) -> Recorded {
         command.current_dir(at);
     }
     let output = command.stdin(Stdio::null()).output().unwrap();
-    Recorded { folder, guest: program.guest, output }
+    let unit = match options {
+        ["--protocol", "ptm", ..] => Unit::Ptm,
+        ["--protocol", "etm3", ..] => Unit::Etm3,
+        _ => Unit::Etm4,
+    };
+    Recorded { folder, guest: program.guest, unit, output }
 }
 
 impl Recorded {
@@ -113,7 +129,7 @@ impl Recorded {
             let tid = log.definitions().tid(thread);
             let of = listed.iter().find(|(_, theirs)| theirs.context == tid);
             let Some((id, theirs)) = of else { return Err(format!("OpenCSD lists no thread {tid:?}")) };
-            let mut ours = Events::default();
+            let mut ours = Events { unit: self.unit, ..Events::default() };
             log.read(thread, &mut ours).map_err(|error| error.to_string())?;
             ours.compare(theirs)
                 .map_err(|wrong| format!("thread {thread}, OpenCSD's ID {id:#x}: {wrong}"))?;
@@ -135,6 +151,7 @@ enum Event {
 
 #[derive(Debug, Default)]
 struct Events {
+    unit: Unit,
     all: Vec<Event>,
     instructions: u64,
     /// The context ID, as listed.
@@ -209,6 +226,11 @@ impl HartSink for Events {
     }
 
     fn trap(&mut self, trap: &Trap) {
-        self.push(Event::Exception(trap.cause, trap.pc));
+        // The older trace units have numbers of their own, and OpenCSD no return address for ETMv3.
+        let number = match self.unit {
+            Unit::Etm4 => trap.cause,
+            Unit::Ptm | Unit::Etm3 => exception::of_etmv4(trap.cause as u16).into(),
+        };
+        self.push(Event::Exception(number, if self.unit == Unit::Etm3 { 0 } else { trap.pc }));
     }
 }

@@ -1,0 +1,448 @@
+//! PTM and ETMv3 beside OpenCSD: packets of one source's bytes, and blocks and profiles from the same bytes in frames.
+//!
+//! OpenCSD has a range for each instruction of an ETMv3, so the answers for it compare instructions.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::fs;
+use std::hint::black_box;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use tracewright_core::stream::{Grammar, Parser, Resync};
+use tracewright_core::{Block, Element, Ended, TraceId};
+use tracewright_coresight::{etm3, ptm};
+use tracewright_flow::{Counts, ElementSink, Graph, Instructions};
+use tracewright_frames::{Deframer, Demux, Format, Framer, Options};
+use tracewright_image::Image;
+use tracewright_input::{Capture, Protocol, Source};
+use tracewright_testkit::{captures, skip};
+
+use crate::Layer;
+use crate::answer::{Answer, Fnv};
+use crate::inputs::out_dir;
+use crate::opencsd::OpenCsd;
+use crate::{ROUND_BYTES, ROUNDS, SLOW_ROUND_BYTES, SLOW_ROUNDS, head, ours, row};
+
+/// The word that picks all of them.
+pub const NAME: &str = "coresight";
+
+const LAYERS: [Layer; 3] = [Layer::Packets, Layer::Blocks, Layer::Profile];
+
+/// A protocol, as benchmarks see it.
+trait Older: Grammar<Run = Infallible> + Clone + 'static {
+    /// Its name in OpenCSD's driver.
+    const NAME: &'static str;
+    /// Where OpenCSD's packet stage resumes after an error.
+    const RESYNC: Resync;
+    type Decoder<'i>;
+
+    fn id(&self) -> TraceId;
+    /// ETMCR, ETMIDR and ETMCCER.
+    fn registers(&self) -> [u32; 3];
+    /// Whether OpenCSD has a range for each instruction.
+    const SINGLE: bool;
+    fn kind(packet: &Self::Packet) -> &'static str;
+    /// Something of a packet that a sink uses.
+    fn value(packet: &Self::Packet) -> u64;
+    /// Classes and values as documented in `engines/opencsd.c`.
+    fn digest(packet: &Self::Packet, take: impl FnMut(u8, u64));
+    fn decoder<'i>(&self, image: &'i Image) -> Self::Decoder<'i>;
+    fn decode(
+        decoder: &mut Self::Decoder<'_>,
+        offset: u64,
+        packet: &Self::Packet,
+        sink: &mut impl ElementSink,
+    );
+    fn finish(decoder: &mut Self::Decoder<'_>, offset: u64, sink: &mut impl ElementSink);
+    fn graph<'d, 'i>(decoder: &'d mut Self::Decoder<'i>) -> &'d Graph<'i>;
+}
+
+impl Older for ptm::Params {
+    const NAME: &'static str = "ptm";
+    const RESYNC: Resync = Resync::NextAsync;
+    const SINGLE: bool = false;
+    type Decoder<'i> = ptm::decode::Decoder<'i>;
+
+    fn id(&self) -> TraceId {
+        self.id()
+    }
+
+    fn registers(&self) -> [u32; 3] {
+        let of = self.registers();
+        [of.etmcr, of.etmidr, of.etmccer]
+    }
+
+    fn kind(packet: &ptm::packet::Packet) -> &'static str {
+        packet.kind().opencsd_name()
+    }
+
+    #[inline(always)]
+    fn value(packet: &ptm::packet::Packet) -> u64 {
+        use ptm::packet::Packet;
+        match packet {
+            Packet::Atoms(atoms) => atoms.bits.into(),
+            Packet::CycleAtom { taken, cycles } => u64::from(*taken) + u64::from(*cycles),
+            Packet::Branch(branch) => branch.address.value.into(),
+            Packet::Timestamp(timestamp) => timestamp.value,
+            _ => 0,
+        }
+    }
+
+    fn digest(packet: &ptm::packet::Packet, mut take: impl FnMut(u8, u64)) {
+        use ptm::packet::Packet;
+        let cycles = match packet {
+            Packet::Branch(branch) => {
+                take(2, branch.address.value.into());
+                branch.exception.iter().for_each(|exception| take(5, exception.number.into()));
+                branch.cycles
+            }
+            Packet::ISync(sync) => {
+                take(2, sync.address.into());
+                sync.cycles
+            }
+            Packet::WaypointUpdate(address) => {
+                take(2, address.value.into());
+                None
+            }
+            Packet::Atoms(atoms) => {
+                take(1, u64::from(atoms.count) << 32 | u64::from(atoms.bits));
+                None
+            }
+            Packet::CycleAtom { taken, cycles } => {
+                take(1, 1 << 32 | u64::from(*taken));
+                Some(*cycles)
+            }
+            Packet::Timestamp(timestamp) => {
+                take(3, timestamp.value);
+                timestamp.cycles
+            }
+            _ => None,
+        };
+        cycles.iter().for_each(|&cycles| take(4, cycles.into()));
+    }
+
+    fn decoder<'i>(&self, image: &'i Image) -> Self::Decoder<'i> {
+        ptm::decode::Decoder::new(self, image, ptm::decode::Options::default()).expect("can be decoded")
+    }
+
+    #[inline(always)]
+    fn decode(
+        decoder: &mut Self::Decoder<'_>,
+        offset: u64,
+        packet: &ptm::packet::Packet,
+        sink: &mut impl ElementSink,
+    ) {
+        decoder.packet(offset, packet, sink);
+    }
+
+    fn finish(decoder: &mut Self::Decoder<'_>, offset: u64, sink: &mut impl ElementSink) {
+        decoder.finish(offset, sink);
+    }
+
+    fn graph<'d, 'i>(decoder: &'d mut Self::Decoder<'i>) -> &'d Graph<'i> {
+        decoder.graph_mut()
+    }
+}
+
+impl Older for etm3::Params {
+    const NAME: &'static str = "etm3";
+    const RESYNC: Resync = Resync::NextByte;
+    const SINGLE: bool = true;
+    type Decoder<'i> = etm3::decode::Decoder<'i>;
+
+    fn id(&self) -> TraceId {
+        self.id()
+    }
+
+    fn registers(&self) -> [u32; 3] {
+        let of = self.registers();
+        [of.etmcr, of.etmidr, of.etmccer]
+    }
+
+    fn kind(packet: &etm3::packet::Packet) -> &'static str {
+        packet.kind().opencsd_name()
+    }
+
+    #[inline(always)]
+    fn value(packet: &etm3::packet::Packet) -> u64 {
+        use etm3::packet::Packet;
+        match packet {
+            Packet::Atoms(atoms) => u64::from(atoms.bits) + u64::from(atoms.cycles),
+            Packet::Branch(branch) => branch.address.value.into(),
+            Packet::Timestamp(timestamp) => timestamp.value,
+            _ => 0,
+        }
+    }
+
+    fn digest(packet: &etm3::packet::Packet, mut take: impl FnMut(u8, u64)) {
+        use etm3::packet::Packet;
+        match packet {
+            Packet::Branch(branch) => {
+                take(2, branch.address.value.into());
+                branch.exception.iter().for_each(|exception| take(5, exception.number.into()));
+            }
+            Packet::ISync(sync) => take(2, sync.address.unwrap_or(0).into()),
+            Packet::Atoms(atoms) => take(1, u64::from(atoms.count) << 32 | u64::from(atoms.bits)),
+            Packet::Timestamp(timestamp) => take(3, timestamp.value),
+            Packet::CycleCount(cycles) => take(4, (*cycles).into()),
+            _ => {}
+        }
+    }
+
+    fn decoder<'i>(&self, image: &'i Image) -> Self::Decoder<'i> {
+        etm3::decode::Decoder::new(self, image, etm3::decode::Options::default())
+    }
+
+    #[inline(always)]
+    fn decode(
+        decoder: &mut Self::Decoder<'_>,
+        offset: u64,
+        packet: &etm3::packet::Packet,
+        sink: &mut impl ElementSink,
+    ) {
+        decoder.packet(offset, packet, sink);
+    }
+
+    fn finish(decoder: &mut Self::Decoder<'_>, offset: u64, sink: &mut impl ElementSink) {
+        decoder.finish(offset, sink);
+    }
+
+    fn graph<'d, 'i>(decoder: &'d mut Self::Decoder<'i>) -> &'d Graph<'i> {
+        decoder.graph_mut()
+    }
+}
+
+/// A source of a capture.
+struct Traced<P> {
+    name: String,
+    params: P,
+    unframed: Vec<u8>,
+    framed: Vec<u8>,
+    image: Image,
+    /// The program as raw files.
+    files: Vec<(PathBuf, u64)>,
+}
+
+impl<P: Older> Traced<P> {
+    /// Opens the source of this protocol that has the most bytes.
+    fn open(name: &str, capture: &Capture) -> Option<Self> {
+        let bytes = fs::read(&capture.buffers[0].path).expect("the trace file");
+        let streams = ours::deframe(&bytes);
+        let params = |source: &Source| match &source.protocol {
+            Protocol::Registered(params) => (&**params as &dyn std::any::Any).downcast_ref::<P>().cloned(),
+            _ => None,
+        };
+        // A buffer of one source has no frames.
+        let of = |params: &P| match capture.sources.len() {
+            1 => bytes.clone(),
+            _ => streams.get(&params.id().get()).cloned().unwrap_or_default(),
+        };
+        let sources = capture.sources.iter().filter_map(params).map(|params| (of(&params), params));
+        let (unframed, params) = sources.max_by_key(|(bytes, _)| bytes.len())?;
+        let mut framed = Vec::new();
+        let mut framer = Framer::new(Options::default());
+        framer.push(Self::frame_id(&params), &unframed, &mut framed).expect("an ID of a source");
+        framer.flush(&mut framed);
+        let mut files = Vec::new();
+        for (index, dump) in capture.memory.iter().enumerate() {
+            let bytes = fs::read(&dump.path).expect("a memory dump");
+            let (from, len) = (dump.offset as usize, dump.length as usize);
+            let path = out_dir().join(format!("{}-{index}.bin", P::NAME));
+            fs::write(&path, &bytes[from..(from + len).min(bytes.len())]).expect("can be written");
+            files.push((path, dump.address));
+        }
+        let (image, _) = capture.image(&[]);
+        Some(Self { name: name.to_owned(), params, unframed, framed, image, files })
+    }
+
+    /// Sources without frames may have the null ID, which no frame can.
+    fn frame_id(params: &P) -> TraceId {
+        let id = params.id();
+        if id.get() == 0 { TraceId::new(0x10).unwrap_or_default() } else { id }
+    }
+
+    fn bytes(&self, layer: Layer) -> &[u8] {
+        if layer == Layer::Packets { &self.unframed } else { &self.framed }
+    }
+
+    fn parser(&self) -> Parser<P> {
+        Parser::new(self.params.clone()).with_resync(P::RESYNC)
+    }
+
+    /// Feeds the frames `repeat` times. Returns the sink and the decoder.
+    fn decode<S: ElementSink>(&self, sink: S, repeat: usize) -> (S, P::Decoder<'_>) {
+        let (mut decoder, mut sink) = (self.params.decoder(&self.image), sink);
+        let mut parser = self.parser();
+        let (mut deframer, mut demux) = (Deframer::new(Format::Aligned), Demux::new());
+        let id = Self::frame_id(&self.params);
+        for _ in 0..repeat {
+            deframer.feed(&self.framed, &mut demux);
+            for (_, stream) in demux.streams().filter(|(of, _)| *of == id) {
+                parser.feed(&stream.bytes, &mut |offset: u64, _: &[u8], packet: &P::Packet| {
+                    P::decode(&mut decoder, offset, packet, &mut sink);
+                });
+            }
+            demux.clear();
+        }
+        parser.finish(&mut |offset: u64, _: &[u8], packet: &P::Packet| {
+            P::decode(&mut decoder, offset, packet, &mut sink);
+        });
+        P::finish(&mut decoder, parser.position(), &mut sink);
+        (sink, decoder)
+    }
+
+    fn run(&self, layer: Layer, repeat: usize) -> u64 {
+        let start = Instant::now();
+        match layer {
+            Layer::Packets => {
+                let (mut counts, mut values) = ([0_u64; 256], 0_u64);
+                // Uses the values of packets, so that none is left uncomputed.
+                let mut sink = |_: u64, bytes: &[u8], packet: &P::Packet| {
+                    counts[usize::from(bytes.first().copied().unwrap_or(0))] += 1;
+                    values = values.wrapping_add(P::value(packet));
+                };
+                let mut parser = self.parser();
+                (0..repeat).for_each(|_| parser.feed(&self.unframed, &mut sink));
+                parser.finish(&mut sink);
+                black_box((counts, values));
+            }
+            Layer::Blocks => {
+                black_box(self.decode(ours::Blocks::default(), repeat).0.sum);
+            }
+            _ => {
+                let (counts, mut decoder) = self.decode(Counts::new(), repeat);
+                black_box(counts.finish(P::graph(&mut decoder)));
+            }
+        }
+        start.elapsed().as_nanos() as u64
+    }
+
+    fn answer(&self, layer: Layer) -> Answer {
+        let mut counts = BTreeMap::<String, u64>::new();
+        let mut digest = Fnv::START;
+        let mut add = |name: &str, count: u64| {
+            if count > 0 {
+                *counts.entry(name.to_owned()).or_default() += count;
+            }
+        };
+        match layer {
+            Layer::Packets => {
+                let mut take = |_: u64, _: &[u8], packet: &P::Packet| {
+                    let name = P::kind(packet);
+                    add(if name == "NOTSYNC" { "I_NOT_SYNC" } else { name }, 1);
+                    P::digest(packet, |class, value| {
+                        digest.add(&[class]);
+                        digest.add(&value.to_le_bytes());
+                    });
+                };
+                let mut parser = self.parser();
+                parser.feed(&self.unframed, &mut take);
+                parser.finish(&mut take);
+                Answer { counts, digest: Some(digest.of_source()) }
+            }
+            Layer::Blocks => {
+                let mut elements = Vec::new();
+                let _ = self.decode(|_: u64, element: &Element| elements.push(*element), 1);
+                for element in &elements {
+                    match element {
+                        Element::Block(block) => self.ranges(block, |words, instructions| {
+                            add("ranges", 1);
+                            add("instructions", instructions);
+                            words.iter().for_each(|word| digest.add(&word.to_le_bytes()));
+                        }),
+                        Element::Exception(exception) => {
+                            add("exceptions", 1);
+                            digest.add(&u64::from(exception.number).to_le_bytes());
+                            let returns = exception.return_address.filter(|_| !P::SINGLE).unwrap_or(0);
+                            digest.add(&returns.to_le_bytes());
+                        }
+                        _ => {}
+                    }
+                }
+                Answer { counts, digest: Some(digest.of_source()) }
+            }
+            _ => {
+                let (counted, mut decoder) = self.decode(Counts::new(), 1);
+                let mut sum = 0_u64;
+                for ((block, _), count) in &counted.finish(P::graph(&mut decoder)).blocks {
+                    self.ranges(block, |words, instructions| {
+                        add("ranges", *count);
+                        add("instructions", instructions * count);
+                        let mut fnv = Fnv::START;
+                        words.iter().for_each(|word| fnv.add(&word.to_le_bytes()));
+                        sum = sum.wrapping_add(fnv.0.wrapping_mul(*count));
+                    });
+                }
+                Answer { counts, digest: Some(sum) }
+            }
+        }
+    }
+
+    /// Passes a block's ranges as OpenCSD has them, and their instructions.
+    fn ranges(&self, block: &Block, mut take: impl FnMut([u64; 3], u64)) {
+        let is_executed = u64::from(block.ended != Ended::NotTaken);
+        if !P::SINGLE {
+            let count = u64::from(block.count);
+            return take([block.start, block.end, count << 1 | is_executed], count);
+        }
+        let space = tracewright_core::MemorySpace::ANY;
+        for (index, instruction) in (1..=block.count).zip(Instructions::new(&self.image, space, block)) {
+            let end = instruction.address.wrapping_add(instruction.len.into());
+            let is_executed = if index == block.count { is_executed } else { 1 };
+            take([instruction.address, end, 2 | is_executed], 1);
+        }
+    }
+
+    /// Measures a layer, or only checks its answer.
+    fn measure(&self, layer: Layer, opencsd: Option<&OpenCsd>, check: bool) -> Result<String, String> {
+        let bytes = self.bytes(layer);
+        let [etmcr, etmidr, etmccer] = self.params.registers();
+        let id = Self::frame_id(&self.params).get();
+        let spec = format!("{id:x},{},{etmcr:x},{etmidr:x},{etmccer:x}", P::NAME);
+        let theirs =
+            |repeat, digest| opencsd.map(|of| of.read(layer, bytes, &[&spec], &self.files, repeat, digest));
+        if let Some(theirs) = theirs(1, true) {
+            theirs?.1.check(&self.answer(layer), "OpenCSD against tracewright")?;
+        }
+        if check {
+            return Ok(format!("{}, {}: answers agree", self.name, layer.name()));
+        }
+        let (rounds, round_bytes) = match layer {
+            Layer::Packets => (ROUNDS, ROUND_BYTES),
+            _ => (SLOW_ROUNDS, SLOW_ROUND_BYTES),
+        };
+        let repeat = (round_bytes / bytes.len()).max(1);
+        row(&self.name, layer, bytes, rounds, repeat, || theirs(repeat, false), || self.run(layer, repeat))
+    }
+}
+
+pub fn tables(check: bool) -> Result<usize, String> {
+    let opencsd = OpenCsd::build();
+    if let Err(why) = &opencsd {
+        eprintln!("skipped: OpenCSD: {why}");
+    }
+    let opencsd = opencsd.ok();
+    let Some(captures) = captures() else {
+        skip("benchmarks of PTM and ETMv3", "no shared captures");
+        return Ok(0);
+    };
+    if !check {
+        head(2, "input | layer | memcpy MB/s | OpenCSD MB/s | tracewright MB/s | of memcpy | x OpenCSD");
+    }
+    let mut entries = 0;
+    for name in ["tc2-ptm-rstk-t32", "TC2", "Snowball"] {
+        let capture = Capture::open(&captures.join("coresight").join(name)).expect("a snapshot");
+        let ptm = Traced::<ptm::Params>::open(&format!("PTM, {name}"), &capture);
+        let etm3 = Traced::<etm3::Params>::open(&format!("ETMv3, {name}"), &capture);
+        for layer in LAYERS {
+            let of_ptm = ptm.as_ref().map(|traced| traced.measure(layer, opencsd.as_ref(), check));
+            let of_etm3 = etm3.as_ref().map(|traced| traced.measure(layer, opencsd.as_ref(), check));
+            for line in of_ptm.into_iter().chain(of_etm3) {
+                println!("{}", line.map_err(|wrong| format!("{name}, {}: {wrong}", layer.name()))?);
+                entries += 1;
+            }
+        }
+    }
+    Ok(entries)
+}
