@@ -224,6 +224,51 @@ fn messages_of_the_reference_flow_are_recognised() {
 }
 
 /// Frames after a header, or of which the first is cut.
+/// Dumps of memory, programs without their headers, and what nobody wrote are no trace.
+#[test]
+fn memory_is_not_taken_for_trace() {
+    let folder = Scratch::new("memory-no-trace");
+    let mut images = vec![
+        folder.write("zeros", &[0; 300_000]),
+        folder.write("ones", &[0xff; 300_000]),
+        folder.write("numbers", &(0..60_000_u32).flat_map(u32::to_le_bytes).collect::<Vec<_>>()),
+    ];
+    for name in fs::read_dir(root().join("programs/bin")).unwrap() {
+        let path = name.unwrap().path();
+        // Without the magic and the header, it is code and data.
+        let bytes = fs::read(&path).unwrap();
+        images.push(folder.write(path.file_name().unwrap().to_str().unwrap(), &bytes[64..]));
+    }
+    if let Some(captures) = captures_for("memory_is_not_taken_for_trace", "coresight") {
+        // Those that devices of a snapshot name as dumps.
+        for capture in
+            captures.read_dir().unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir())
+        {
+            for file in capture.read_dir().unwrap().map(|entry| entry.unwrap().path()) {
+                let text = fs::read_to_string(&file).unwrap_or_default();
+                let (mut is_dump, is_device) =
+                    (false, file.extension().is_some_and(|ending| ending == "ini"));
+                for line in text.lines().map(str::trim).filter(|_| is_device) {
+                    is_dump = if line.starts_with('[') { line.starts_with("[dump") } else { is_dump };
+                    let name = line.strip_prefix("file").filter(|_| is_dump);
+                    let path = name.map(|name| capture.join(name.trim_start_matches([' ', '=']).trim()));
+                    // A few instructions may be anything.
+                    images.extend(path.filter(|path| path.metadata().is_ok_and(|file| file.len() >= 256)));
+                }
+            }
+        }
+        assert!(images.len() > 30, "{}", images.len());
+    }
+    images.sort();
+    images.dedup();
+    for image in images {
+        let ran = run!("info {}", text(&image)).ends(2);
+        assert_eq!(ran.out, "", "{}", image.display());
+        let is_told = ["looks like trace that tracewright knows", "not trace", "a program", "an ELF"];
+        assert!(is_told.iter().any(|part| ran.err.contains(part)), "{}: {}", image.display(), ran.err);
+    }
+}
+
 #[test]
 fn frames_are_found_wherever_they_begin() {
     let place = Scratch::new("kinds-shifted");

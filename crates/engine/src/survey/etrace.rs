@@ -38,7 +38,8 @@ pub fn etrace(start: &[u8], bytes: u64) -> Option<Fit> {
             let description = format!("etrace,isa={isa},encapsulation={encapsulation}{encoder}");
             let Ok(RawSource::Etrace(source)) = description.parse() else { continue };
             let messages = Messages::of(source.config, start);
-            if messages.make_sense() && best.as_ref().is_none_or(|best| messages.doubts() < best.0) {
+            if messages.make_sense(start.len()) && best.as_ref().is_none_or(|best| messages.doubts() < best.0)
+            {
                 best = Some((messages.doubts(), messages.syncs, description));
             }
         }
@@ -55,6 +56,8 @@ struct Messages {
     /// The encoder, as described.
     params: Params,
     all: u64,
+    /// Bytes of messages.
+    covered: usize,
     malformed: u64,
     skipped: u64,
     syncs: u64,
@@ -81,8 +84,14 @@ impl Messages {
     }
 
     /// Returns whether the description may be right. Encoders with other parameters write some payloads that make no sense with these.
-    fn make_sense(&self) -> bool {
-        self.syncs > 0 && self.skipped == 0 && self.malformed <= self.all / 20 && self.odd <= self.syncs / 2
+    fn make_sense(&self, bytes: usize) -> bool {
+        // Memory is full of zeros, which are no messages.
+        let is_covered = self.covered >= bytes / 4 * 3;
+        is_covered
+            && self.syncs > 0
+            && self.skipped == 0
+            && self.malformed <= self.all / 20
+            && self.odd <= self.syncs / 2
     }
 
     /// Returns how much speaks against it.
@@ -102,8 +111,9 @@ impl Messages {
 }
 
 impl EtraceSink for Messages {
-    fn message(&mut self, _: u64, _: &[u8], message: &Message) {
+    fn message(&mut self, _: u64, bytes: &[u8], message: &Message) {
         self.all += 1;
+        self.covered += bytes.len();
         self.unusual += u64::from(message.flow != 0);
         match message.content {
             Content::Malformed(_) | Content::Other { .. } => self.malformed += 1,

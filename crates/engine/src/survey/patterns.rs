@@ -238,6 +238,8 @@ pub struct Patterns {
     /// Zero bytes, and nibbles of ones, just before.
     zeros: u64,
     ones: u64,
+    /// How much there is of STM's ASYNC (1) and of the VERSION behind it.
+    version: u8,
     /// What the next byte decides, after an A-Sync.
     after: After,
     /// Bytes that were searched.
@@ -251,6 +253,8 @@ pub struct Patterns {
     /// Alignment sequences of E-Trace's encapsulation.
     aligned: u64,
     stm: u64,
+    /// Runs of zeros that end in no A-Sync: memory is full of them, trace of Arm's protocols has next to none.
+    stray: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -271,8 +275,13 @@ const LONG: u64 = 11;
 const SHORT: u64 = 5;
 /// Zero bytes before the last byte of an alignment sequence of E-Trace.
 const LONGEST: u64 = 31;
-/// Nibbles of ones in STM's ASYNC.
+/// Zero bytes of a run that no packet has, but for A-Syncs.
+const STRAY: u64 = 6;
+/// Most bytes, by far, from one A-Sync of an older protocol to the next.
+const SPARSE: u64 = 1 << 16;
+/// Nibbles of ones in STM's ASYNC, and of the message before it, at most. Erased flash has more.
 const ASYNC: u64 = 21;
+const MOST_ONES: u64 = ASYNC + 17;
 const TRACE_INFO: u8 = 1;
 
 impl Patterns {
@@ -313,25 +322,37 @@ impl Patterns {
             self.long += u64::from(self.zeros == LONG && self.seen == LONG);
         }
         self.seen += 1;
+        self.stray += u64::from(self.zeros >= STRAY && !matches!(byte, 0 | 0x80));
         self.zeros = if byte == 0 { self.zeros + 1 } else { 0 };
         for nibble in [byte & 0xf, byte >> 4] {
-            self.stm += u64::from(nibble == 0 && self.ones >= ASYNC);
+            // A VERSION message follows: f, 0, 0.
+            self.version = match (self.version, nibble) {
+                (1, 0xf) => 2,
+                (2, 0) => 3,
+                (3, 0) => {
+                    self.stm += 1;
+                    0
+                }
+                _ => u8::from(nibble == 0 && (ASYNC..=MOST_ONES).contains(&self.ones)),
+            };
             self.ones = if nibble == 0xf { self.ones + 1 } else { 0 };
         }
     }
 
     /// Returns what the bytes look like, and the number of patterns that say so.
     pub fn looks(&self) -> (Looks, u64) {
-        let Self { long, etm, counts_cycles, short, aligned, stm, .. } = *self;
-        if etm > 0 && etm >= short && etm >= stm {
+        let Self { long, etm, counts_cycles, short, aligned, stm, stray, .. } = *self;
+        let is_memory = |syncs: u64| stray > 1 + syncs / 4;
+        let is_often = |syncs: u64| self.seen / SPARSE <= syncs;
+        if etm > 0 && etm >= short && etm >= stm && !is_memory(etm) {
             (Looks::Etm { counts_cycles }, etm)
-        } else if aligned > 0 && aligned >= short {
+        } else if aligned > 0 && aligned >= short && is_often(aligned) {
             (Looks::Etrace(format!("etrace,isa=rv64,encapsulation={}", ENCAPSULATIONS[0])), aligned)
         } else if stm > 0 && stm >= short {
             (Looks::Stm, stm)
-        } else if short > 0 {
+        } else if short > 0 && !is_memory(short) && is_often(short) {
             (Looks::Older, short)
-        } else if long > 0 {
+        } else if long > 0 && !is_memory(long) {
             (Looks::Etm { counts_cycles }, long)
         } else {
             (Looks::Unknown, 0)

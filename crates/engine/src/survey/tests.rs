@@ -58,3 +58,22 @@ fn any_bytes_are_taken() {
     }
     assert!(survey(&bytes[..]).unwrap().fits.is_empty());
 }
+
+/// Memory has the patterns by chance, among runs of zeros and ones that no trace has.
+#[test]
+fn memory_is_no_trace() {
+    let words = |words: &[u64]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>();
+    // A table of addresses, and of numbers as 0x180, which looks like an A-Sync and a Trace Info.
+    for table in [&[0x40_0080, 0, 7][..], &[0, 0, 0x180, 5, 6], &[0x8000_0000_0000, 1, 2, 3]] {
+        assert_eq!(looks(&words(table).repeat(200)), (Looks::Unknown, 0), "{table:x?}");
+    }
+    // Erased flash, with something in it.
+    let flash = [&[0xff; 64][..], &[0x30, 0x12]].concat().repeat(50);
+    assert_eq!(looks(&flash), (Looks::Unknown, 0));
+    // One pattern in a large image.
+    let code = [0x1f, 0x20, 0x03, 0xd5].repeat(1 << 16);
+    assert_eq!(looks(&[&code[..], &[0, 0, 0, 0, 0, 0x80, 8]].concat()), (Looks::Unknown, 0));
+    // A trace unit's packets may have a zero or two.
+    let few = [&ETM[..], &[0x9d; 40], &[0; 9], &[0x95, 1]].concat();
+    assert!(matches!(looks(&[&few[..], &ETM.repeat(8)].concat()), (Looks::Etm { .. }, 9)));
+}
