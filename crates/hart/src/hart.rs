@@ -237,8 +237,8 @@ impl<M: Machine> Hart<M> {
         let served = match self.machine.exception(&mut self.core, exception) {
             Ok(served) => served == Served::Machine,
             Err(stop) => {
-                // The trap that ended the program is reported too.
-                if matches!(stop, Stop::Exit { .. }) {
+                // The trap that ended the program is reported too: the call that exits, or the fault.
+                if matches!(stop, Stop::Exit { .. } | Stop::Fault(_)) {
                     sink.trap(&Trap { pc, cause, interrupt: false, value, next: pc, served: true });
                 }
                 return Err(stop);

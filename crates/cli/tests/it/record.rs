@@ -4,7 +4,8 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::run::{Ran, assert_fits, command, elf, number, root, run, text, value};
+use crate::elf;
+use crate::run::{Ran, address, assert_fits, command, elf, number, root, run, text, value, values};
 use tracewright_isa::riscv::Register;
 use tracewright_testkit::{Scratch, captures_for, unpacked};
 
@@ -204,6 +205,42 @@ fn a_program_that_goes_wrong_says_where() {
         (env!("CARGO_BIN_EXE_tracewright"), "a program for x86-64: aarch64, arm and riscv64 can be recorded"),
     ] {
         run!("record {file}").ends(2).says(says);
+    }
+}
+
+/// The fault that ends a program is in the log and the trace, as the trap that the instruction took.
+#[test]
+fn the_fault_that_ends_a_program_is_in_the_trace() {
+    const NOP: u32 = 0x13;
+    let folder = Scratch::new("record");
+    let at = 0x10000;
+    for (name, words, cause, value, pc) in [
+        ("load", [NOP, 0x0180_3503], 13, 0x18, at + 4),
+        ("store", [NOP, 0x0000_3023], 15, 0, at + 4),
+        ("illegal", [NOP, 0xffff_ffff], 2, 0xffff_ffff, at + 4),
+        ("breakpoint", [NOP, 0x0010_0073], 3, at + 4, at + 4),
+        // li t0, 0x40; jr t0
+        ("jump", [0x0400_0293, 0x0002_8067], 12, 0x40, 0x40),
+        // The first instruction.
+        ("first", [0x0000_3003, NOP], 13, 0, at),
+    ] {
+        let program = folder.write(name, &elf::elf(false, at, &words.map(u32::to_le_bytes).concat()));
+        let (capture, log) = (folder.join(&format!("{name}.run")), folder.join(&format!("{name}.log")));
+        run!("record -o {capture} --log {log} {}", text(&program)).ends(1).says("exceptions");
+        let again = folder.join(&format!("{name}.again"));
+        run!("record -o {again} --from-log {log} {}", text(&program)).ends(0);
+        for capture in [&capture, &again, &log] {
+            let elements = run!("decode {capture} --elements --json").out;
+            let traps: Vec<_> = values(&elements).filter(|element| element["kind"] == "exception").collect();
+            let [trap] = &traps[..] else { panic!("{capture}: {elements}") };
+            assert_eq!((number(trap, "number"), address(trap, "return_address")), (cause, pc), "{capture}");
+            assert_eq!(address(trap, "value"), value, "{capture}");
+        }
+        // That the trace reports no instruction is said, too.
+        let status = i32::from(name == "first");
+        for capture in [&capture, &again] {
+            run!("decode {capture} --check {log}").ends(status).begins("equal").prints("1 trap");
+        }
     }
 }
 
