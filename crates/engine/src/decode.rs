@@ -125,6 +125,8 @@ pub struct Decoded<O> {
     pub unread: Vec<(u16, u64)>,
     /// Whether `take` asked to stop.
     pub is_stopped: bool,
+    /// Whether any source has a synchronisation point: if none has, nothing could be read.
+    pub is_synchronised: bool,
 }
 
 /// Threads that decode buffers.
@@ -170,9 +172,10 @@ impl Engine {
         let mut take_any = |output: &AnyOutput, range| take(output.downcast_ref().expect(OWN), range);
         let is_single = consumer.in_order() || request.limits.instructions != Limits::NONE.instructions;
         let jobs = if is_single { 1 } else { self.jobs };
-        let Decoded { output, tally, sources, problems, unread, is_stopped } =
+        let Decoded { output, tally, sources, problems, unread, is_stopped, is_synchronised } =
             self.decode_any(request, consumer, jobs, &mut take_any)?;
-        Ok(Decoded { output: *output.downcast().expect(OWN), tally, sources, problems, unread, is_stopped })
+        let output = *output.downcast().expect(OWN);
+        Ok(Decoded { output, tally, sources, problems, unread, is_stopped, is_synchronised })
     }
 
     fn decode_any(
@@ -320,7 +323,8 @@ impl<'a> Request<'a> {
         }
         let mut unread: Vec<_> = (0..).zip(incoming.unread).filter(|(_, bytes)| *bytes > 0).collect();
         unread.extend(tally.strangers.iter().filter(|(id, _)| wants(*id)));
-        Ok(Decoded { output: pipeline.output, tally, sources, problems, unread, is_stopped: flow.is_break() })
+        let (is_stopped, is_synchronised) = (flow.is_break(), pipeline.is_synchronised());
+        Ok(Decoded { output: pipeline.output, tally, sources, problems, unread, is_stopped, is_synchronised })
     }
 }
 

@@ -147,6 +147,8 @@ pub struct PacketsRead {
     pub malformed: u64,
     /// Bytes of sources that no protocol reads, by their numbers in the buffer.
     pub unread: BTreeMap<u16, u64>,
+    /// Whether any source has a synchronisation point: if none has, nothing could be read.
+    pub is_synchronised: bool,
 }
 
 impl PacketRequest<'_> {
@@ -237,7 +239,11 @@ impl PacketRequest<'_> {
             strangers.for_each(|(id, bytes)| *lanes.unread.entry(*id).or_default() += bytes);
         }
         let bytes = if self.range.is_all() { bytes } else { wanted };
-        let read = PacketsRead { bytes, problems, losses, malformed, unread: lanes.unread };
+        // Noise may have valid messages, where sources share a stream. Within a range no synchronisation point may be.
+        let counts_any = !is_shared || !self.range.is_all();
+        let is_read = |seen: &Seen| seen.is_synchronised || seen.any && counts_any;
+        let is_synchronised = lanes.lanes.iter().any(|lane| is_read(&lane.seen));
+        let read = PacketsRead { bytes, problems, losses, malformed, unread: lanes.unread, is_synchronised };
         let counts = lanes.lanes.into_iter().flat_map(|lane| lane.stream.counts()).collect();
         Ok((read, counts, is_shared))
     }
@@ -534,15 +540,14 @@ impl<T: Syntax> Known<'_, T> {
 
 impl Seen {
     #[inline(always)]
-    fn packet(&mut self, role: Role, offset: u64, len: usize, is_shared: bool) {
+    fn packet(&mut self, role: Role, offset: u64, len: usize) {
         match role {
             Role::Plain => {}
             Role::Sync => self.is_synchronised = true,
             Role::Incomplete => self.cut = Some((offset, len)),
             Role::Malformed | Role::Skipped => return,
         }
-        // Only needed where sources share a stream.
-        self.any |= is_shared && role != Role::Incomplete;
+        self.any |= role != Role::Incomplete;
     }
 
     /// Counts what is wrong with a packet of a source.
@@ -606,7 +611,7 @@ impl<T: Syntax> PacketSink<T::Packet, T::Run> for Counting<'_, '_, T> {
     #[inline(always)]
     fn packet(&mut self, offset: u64, bytes: &[u8], packet: &T::Packet) {
         let role = T::KINDS[T::kind(packet)].role;
-        self.seen.packet(role, offset, bytes.len(), T::NAMES_SOURCES);
+        self.seen.packet(role, offset, bytes.len());
         let (counts, is_wanted) = match self.known.whose(packet) {
             Whose::Source(index) => {
                 let of = &mut self.known.sources[index];
@@ -660,7 +665,7 @@ struct Visiting<'s, 'a, T: Syntax> {
 impl<T: Syntax> PacketSink<T::Packet, T::Run> for Visiting<'_, '_, T> {
     fn packet(&mut self, offset: u64, bytes: &[u8], packet: &T::Packet) {
         let kind = &T::KINDS[T::kind(packet)];
-        self.seen.packet(kind.role, offset, bytes.len(), T::NAMES_SOURCES);
+        self.seen.packet(kind.role, offset, bytes.len());
         // Skipped bytes may have begun gigabytes ago; `places` does not go back that far.
         let skipped_from = self.seen.skipped_from.take().filter(|_| kind.role == Role::Skipped);
         let place = skipped_from.or_else(|| self.places.of(offset, &mut self.cursor));

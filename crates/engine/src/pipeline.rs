@@ -405,6 +405,11 @@ impl<'i> Pipeline<'i> {
         })
     }
 
+    /// Returns whether a synchronisation point was found in any lane.
+    pub fn is_synchronised(&self) -> bool {
+        self.warm.iter().flatten().any(|warm| warm.stream.is_synchronised())
+    }
+
     /// Returns where the lane's cold segments begin.
     fn split(&self, lane: &Lane<'_>, warm: Option<&Segment<'i>>) -> Vec<usize> {
         let Some(warm) = warm.filter(|_| self.jobs > 1 && lane.cuts.is_empty()) else {

@@ -8,8 +8,8 @@ use tracewright_delta::Cycles;
 pub enum Kind {
     /// Retirement-delta trace of the same run, which gives the cycle of each instruction.
     Delta,
-    /// Cycle counts between elements: the cycles that several blocks took together, or local timestamps. They start from 0
-    /// where tracing begins and after each gap.
+    /// Cycle counts between elements: the cycles that several blocks took together, or local timestamps. They start from 0, and go on
+    /// over gaps from their sum before: how many cycles a gap took is not known.
     Counts,
     /// Timestamps in the trace: like `Counts`, but coarser.
     Times,
@@ -164,14 +164,8 @@ impl<'a> Clock<'a> {
                 *now = now.saturating_add(*cycles);
                 Told::Reached(*now)
             }
-            (Source::Counts(now), Element::Cycles(None)) => {
-                *now = 0;
-                Told::Lost
-            }
-            (Source::Counts(now), _) if breaks => {
-                *now = 0;
-                Told::Lost
-            }
+            (Source::Counts(_), Element::Cycles(None)) => Told::Lost,
+            (Source::Counts(_), _) if breaks => Told::Lost,
             (Source::Times(now), Element::Timestamp { value, .. }) => {
                 let goes_back = now.is_some_and(|now| *value < now);
                 *now = Some(*value);

@@ -318,7 +318,7 @@ impl Funnel {
             ("mismatch", self.mismatches),
             ("no-code", self.without_code),
             ("stopped", self.stopped),
-            ("unknown-path", self.unknown_paths),
+            ("unknown-path", self.unknown_paths.saturating_sub(self.endless_loops)),
             ("unread-source", self.bytes_unread),
         ];
         let mut ids: Vec<_> = reasons.iter().filter(|(_, count)| *count > 0).map(|(id, _)| *id).collect();

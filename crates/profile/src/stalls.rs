@@ -36,8 +36,6 @@ pub struct Stalls {
     debt: u64,
     /// Value of `account.retired` at the last loss.
     retired_at_loss: u64,
-    /// Offset of cycles in the timeline, since counts restart after each gap.
-    base: u64,
 }
 
 /// A single stall.
@@ -120,7 +118,6 @@ impl Stalls {
             waiting: 0,
             debt: 0,
             retired_at_loss: 0,
-            base: 0,
         }
     }
 
@@ -196,7 +193,7 @@ impl Stalls {
                 self.longest(Longest { length: stalled, cycle, block: *block, space, at });
             }
         }
-        self.timeline.add(self.costs.function(id), self.base + last, self.base + cycle, 1);
+        self.timeline.add(self.costs.function(id), last, cycle, 1);
     }
 
     #[cold]
@@ -218,13 +215,13 @@ impl Stalls {
             }
             Some(last) => {
                 self.account.lost += before.saturating_sub(last);
-                self.timeline.add(Timeline::LOST, self.base + last, self.base + before, 0);
+                self.timeline.add(Timeline::LOST, last, before, 0);
                 u64::from(cycle > last)
             }
         };
         self.costs.add(id, at, own, 0);
         self.account.cycles += own;
-        self.timeline.add(self.costs.function(id), self.base + cycle - own, self.base + cycle, own);
+        self.timeline.add(self.costs.function(id), cycle - own, cycle, own);
         self.last = Some(cycle);
     }
 
@@ -259,7 +256,7 @@ impl Stalls {
                 None => self.account.before += cycle,
                 Some(last) => {
                     self.account.lost += cycle.saturating_sub(last);
-                    self.timeline.add(Timeline::LOST, self.base + last, self.base + cycle, 0);
+                    self.timeline.add(Timeline::LOST, last, cycle, 0);
                 }
             }
             self.last = Some(cycle);
@@ -288,7 +285,7 @@ impl Stalls {
         let mut wanted = 0;
         let mut each = Portions::new(cycles, self.waiting);
         let mut each_stalled = Portions::new(stalled, self.waiting);
-        let mut at = self.base + last;
+        let mut at = last;
         for Pending { id, at: first, count } in self.pending.drain(..) {
             let (cycles, stalled) = (each.take(count.into()), each_stalled.take(count.into()));
             let stalled = stalled.min(cycles);
@@ -322,10 +319,10 @@ impl Stalls {
             self.account.losses += 1;
             self.retired_at_loss = self.account.retired;
         }
-        if self.kind == Kind::Counts {
-            self.base += self.last.unwrap_or(0);
-            self.last = Some(0);
-        } else if let Some(last) = self.last.take() {
+        // Counts go on from their sum.
+        if self.kind != Kind::Counts
+            && let Some(last) = self.last.take()
+        {
             self.before_loss = Some(last);
         }
     }
@@ -454,9 +451,9 @@ impl Meter {
 
     fn lose(&mut self) {
         self.give_up();
-        if self.kind == Kind::Counts {
-            self.last = Some(0);
-        } else if let Some(last) = self.last.take() {
+        if self.kind != Kind::Counts
+            && let Some(last) = self.last.take()
+        {
             self.before_loss = Some(last);
         }
     }

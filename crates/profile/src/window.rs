@@ -25,7 +25,7 @@ impl Window {
 /// Selects the instructions of a source that are in the requested time.
 ///
 /// The time of an instruction is that of its retirement; if only the cycles of several instructions are known, the
-/// earliest possible one. Cycle counts continue over a gap from their value before it.
+/// earliest possible one.
 #[derive(Clone, Debug)]
 pub struct Gate {
     window: Window,
@@ -34,8 +34,6 @@ pub struct Gate {
     kind: Option<Kind>,
     /// Last known cycle.
     cycle: Option<u64>,
-    /// Offset of the clock, since counts restart after a gap.
-    shift: u64,
     /// Last timestamp.
     time: Option<u64>,
     outside: u64,
@@ -47,7 +45,7 @@ impl Gate {
     pub fn new(window: &Window, kind: Option<Kind>) -> Self {
         let cycle = matches!(kind, None | Some(Kind::Counts)).then_some(0);
         let is_all = window.is_all();
-        Self { window: window.clone(), is_all, kind, cycle, shift: 0, time: None, outside: 0, unknown: 0 }
+        Self { window: window.clone(), is_all, kind, cycle, time: None, outside: 0, unknown: 0 }
     }
 
     /// Takes the next element and what its clock, if any, says about it. For a block, returns which instructions are inside.
@@ -63,10 +61,8 @@ impl Gate {
     }
 
     fn limited(&mut self, element: &Element, told: Option<&Told<'_>>) -> Range<u32> {
-        match told {
-            Some(Told::Reached(cycle)) => self.cycle = Some(self.shift.saturating_add(*cycle)),
-            Some(Told::Lost) if self.kind == Some(Kind::Counts) => self.shift = self.cycle.unwrap_or(0),
-            _ => {}
+        if let Some(Told::Reached(cycle)) = told {
+            self.cycle = Some(*cycle);
         }
         match element {
             // 0 means unknown.
@@ -99,8 +95,7 @@ impl Gate {
     fn by_stamps(&mut self, stamps: &[Stamp]) -> Range<u32> {
         let mut inside: Option<Range<u32>> = None;
         for (at, stamp) in (0..).zip(stamps) {
-            let Some(first) = stamp.first() else { continue };
-            let cycle = self.shift.saturating_add(first);
+            let Some(cycle) = stamp.first() else { continue };
             self.cycle = Some(cycle);
             if self.window.cycles.as_ref().is_none_or(|cycles| cycles.contains(&cycle)) {
                 inside.get_or_insert(at..at).end = at + 1;
@@ -246,9 +241,9 @@ mod tests {
         assert_eq!(gate.take(&block(3), Some(&Told::Block(&[Stamp::From(12); 3]))), 0..3);
         gate.take(&Element::Cycles(None), Some(&Told::Lost));
         gate.take(&Element::Cycles(None), Some(&Told::Lost));
-        assert_eq!(gate.take(&block(3), Some(&Told::Block(&[Stamp::From(0); 3]))), 0..3);
-        gate.take(&Element::Cycles(Some(8)), Some(&Told::Reached(8)));
-        assert_eq!(gate.take(&block(3), Some(&Told::Block(&[Stamp::From(8); 3]))), 0..0);
+        assert_eq!(gate.take(&block(3), Some(&Told::Block(&[Stamp::From(12); 3]))), 0..3);
+        gate.take(&Element::Cycles(Some(8)), Some(&Told::Reached(20)));
+        assert_eq!(gate.take(&block(3), Some(&Told::Block(&[Stamp::From(20); 3]))), 0..0);
     }
 
     #[test]

@@ -9,11 +9,12 @@ use std::path::Path;
 
 use tracewright_core::Element;
 use tracewright_engine::{At, Consumer, Problem, Source};
+use tracewright_image::Image;
 use tracewright_input::{Buffer, Protocol};
 
 use crate::ahead::{Ahead, Batches};
 use crate::error::Error;
-use crate::excerpt::Listed;
+use crate::excerpt::{LastElements, Listed, restrict};
 use crate::outcome::Outcome;
 use crate::trace::Trace;
 
@@ -67,6 +68,17 @@ struct Lane {
     source: Option<usize>,
     elements: Ahead<TimedElement, Read>,
     next: Option<TimedElement>,
+}
+
+/// The last elements of all sources together. See [`ElementsByTime::last`].
+#[derive(Clone, Debug)]
+pub struct LastByTime {
+    /// The elements, in the order of their timestamps.
+    pub elements: Vec<TimedElement>,
+    /// Elements that were left out since there were too many between the instructions.
+    pub dropped: u64,
+    /// The outcome of each buffer. Its tally is that of the elements.
+    pub buffers: Vec<Outcome<TimedBuffer>>,
 }
 
 impl TimedElement {
@@ -255,7 +267,43 @@ impl Iterator for ElementsByTime {
     }
 }
 
+impl AsRef<Listed> for TimedElement {
+    fn as_ref(&self) -> &Listed {
+        &self.listed
+    }
+}
+
+impl AsMut<Listed> for TimedElement {
+    fn as_mut(&mut self) -> &mut Listed {
+        &mut self.listed
+    }
+}
+
 impl ElementsByTime {
+    /// Returns the last `count` instructions of all sources together, and of what is between them the elements that `shows` chooses.
+    /// `image` is that of the trace. All is decoded; memory is that of the result.
+    ///
+    /// # Errors
+    /// Fails if a buffer could not be read.
+    pub fn last(
+        mut self,
+        count: u64,
+        shows: fn(&Element) -> bool,
+        image: &Image,
+    ) -> Result<LastByTime, Error> {
+        let mut last = LastElements::default();
+        let shown = (&mut self).filter(|element| shows(&element.listed.element));
+        shown.for_each(|element| last.push(element, count));
+        let elements: Vec<TimedElement> = last.finish(image, count);
+        let mut buffers = self.finish()?;
+        for outcome in &mut buffers {
+            let buffer = outcome.value.buffer;
+            let of_buffer = elements.iter().filter(|of| of.buffer == buffer);
+            restrict(outcome, elements.is_empty(), of_buffer.map(|of| (of.id, &of.listed)));
+        }
+        Ok(LastByTime { elements, dropped: last.dropped, buffers })
+    }
+
     /// Stops decoding. Returns the outcome of each buffer. [`Outcome::problems`] stays empty: [`Trace::problems_of`] returns those of the
     /// capture.
     ///

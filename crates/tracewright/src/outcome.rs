@@ -39,21 +39,24 @@ pub struct Outcome<T> {
     pub problems: Vec<input::Problem>,
     /// Whether the receiver of the result asked to stop. What follows was not read, and is not counted as missing.
     pub is_stopped: bool,
+    /// Whether any source has a synchronisation point. If none has, nothing could be read, and the exit status of the command is 2.
+    pub is_synchronised: bool,
 }
 
 impl<T> Outcome<T> {
     /// Creates the outcome of decoding a buffer.
     pub(crate) fn decoded(capture: &Capture, buffer: &Buffer, decoded: Decoded<T>) -> Self {
-        let Decoded { output, tally, sources, problems, unread, is_stopped } = decoded;
-        let outcome = Self::of_buffer(capture, buffer, problems, unread, output, tally, is_stopped);
-        Self { sources, ..outcome }
+        let Decoded { output, tally, sources, problems, unread, is_stopped, is_synchronised } = decoded;
+        let outcome = Self::of_buffer(capture, buffer, problems, unread, output, tally);
+        Self { sources, is_stopped, is_synchronised, ..outcome }
     }
 
     /// Creates the outcome of reading the packets of a buffer.
     pub(crate) fn packets(capture: &Capture, buffer: &Buffer, read: PacketsRead, value: T) -> Self {
-        let PacketsRead { problems, losses, malformed, unread, .. } = read;
+        let PacketsRead { problems, losses, malformed, unread, is_synchronised, .. } = read;
         let tally = Tally { gaps: losses, malformed, ..Tally::default() };
-        Self::of_buffer(capture, buffer, problems, unread, value, tally, false)
+        let outcome = Self::of_buffer(capture, buffer, problems, unread, value, tally);
+        Self { is_synchronised, ..outcome }
     }
 
     fn of_buffer(
@@ -63,7 +66,6 @@ impl<T> Outcome<T> {
         unread: impl IntoIterator<Item = (u16, u64)>,
         value: T,
         tally: Tally,
-        is_stopped: bool,
     ) -> Self {
         let named = |problem| Diagnostic { buffer: buffer.name.clone(), problem };
         let unread = words::unread(capture, buffer, unread).into_iter();
@@ -74,19 +76,22 @@ impl<T> Outcome<T> {
             diagnostics: problems.into_iter().map(named).collect(),
             unread: unread.map(|line| format!("{}: {line}", buffer.name)).collect(),
             problems: Vec::new(),
-            is_stopped,
+            is_stopped: false,
+            is_synchronised: false,
         }
     }
 
     /// Adds what is missing from the outcome of a further buffer, and returns its value.
     pub fn add<U>(&mut self, other: Outcome<U>) -> U {
-        let Outcome { value, tally, sources, diagnostics, unread, problems, is_stopped } = other;
+        let Outcome { value, tally, sources, diagnostics, unread, problems, is_stopped, is_synchronised } =
+            other;
         self.tally += &tally;
         self.sources.extend(sources);
         self.diagnostics.extend(diagnostics);
         self.unread.extend(unread);
         self.problems.extend(problems);
         self.is_stopped |= is_stopped;
+        self.is_synchronised |= is_synchronised;
         value
     }
 
@@ -139,7 +144,8 @@ impl<T> Outcome<T> {
 
     /// Returns the outcome with another value.
     pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Outcome<U> {
-        let Self { value, tally, sources, diagnostics, unread, problems, is_stopped } = self;
-        Outcome { value: f(value), tally, sources, diagnostics, unread, problems, is_stopped }
+        let Self { value, tally, sources, diagnostics, unread, problems, is_stopped, is_synchronised } = self;
+        let value = f(value);
+        Outcome { value, tally, sources, diagnostics, unread, problems, is_stopped, is_synchronised }
     }
 }

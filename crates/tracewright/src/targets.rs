@@ -4,9 +4,9 @@
 //! the FPGA decoder does, and [`JsonRows`] as objects.
 //!
 //! The cycle of a row is that of the last P0 element (a branch, an exception) up to it whose cycle the trace tells, counted
-//! from where tracing began: the decoder tells a count before all else that it tells of its element
-//! ([`no_image`](tracewright_etm::decode::Options::no_image)), so that it is the sum of the counts so far. It begins at 0
-//! again at each Trace On, after each gap, and where the trace unit says that it does not know a count.
+//! from where the trace began: the decoder tells a count before all else that it tells of its element
+//! ([`no_image`](tracewright_etm::decode::Options::no_image)), so that it is the sum of the counts so far. It goes on over a Trace On, over
+//! a gap, and where the trace unit says that it does not know a count.
 
 use std::fmt::{self, Write as _};
 use std::str::FromStr;
@@ -94,8 +94,7 @@ impl RowState {
     fn take(&mut self, element: &Element) {
         match *element {
             Element::Cycles(Some(cycles)) => self.cycle = self.cycle.wrapping_add(cycles.into()),
-            Element::Cycles(None) => self.cycle = 0,
-            Element::TraceOn(_) | Element::Lost(_) | Element::Gap { .. } => *self = Self::default(),
+            Element::TraceOn(_) | Element::Lost(_) | Element::Gap { .. } => self.context = None,
             _ => {}
         }
     }
@@ -217,7 +216,7 @@ impl TextRows {
             Element::ExceptionReturn => line.write_str("exception return"),
             Element::Timestamp { value, .. } => write!(line, "{value:#x}"),
             Element::TimestampMarker => line.write_str("of a later timestamp"),
-            Element::Cycles(_) => line.write_str("unknown how many: counted from 0 again"),
+            Element::Cycles(_) => line.write_str("unknown how many: counting goes on from here"),
             Element::UnknownPath { next, count, .. } => {
                 write!(line, "{next:#x}, ")?;
                 match count {

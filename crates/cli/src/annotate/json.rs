@@ -11,7 +11,7 @@ use tracewright_profile::annotate::{Function, InlinedAt, Row};
 /// One object.
 pub fn object(functions: &[Function], profile: &Profile) -> String {
     let all: Vec<_> = functions.iter().map(|function| of(function, profile)).collect();
-    line("annotate", json!({ "functions": all }))
+    line("annotate", json!({ "functions": all, "incomplete": profile.funnel.reason_ids() }))
 }
 
 fn of(function: &Function, profile: &Profile) -> Value {

@@ -139,8 +139,8 @@ fn put_cycles(
         let ends = sources.iter().filter_map(|source| source.end);
         if window.is_all() { report_ends(ends) } else { Outcome::Good }
     };
-    let (sources, _, outcome) = within.decode(&meter, ends)?;
+    let (sources, decoded) = within.decode(&meter, ends)?;
     let costs = InstructionCosts::new(&sources, image);
     functions.iter_mut().for_each(|function| costs.add_to(function, profile, image));
-    Ok(clocks::outcome(clocks).and(outcome))
+    Ok(clocks::outcome(clocks).and(decoded.outcome))
 }

@@ -9,7 +9,7 @@ use tracewright_engine::Engine;
 
 use super::text::Text;
 use super::{BufferDecode, Opts, Shown, line, source};
-use crate::output::{Error, Output, remark};
+use crate::output::{Error, Output, remark, report};
 use crate::terminal::heading;
 use tracewright_engine::Line;
 
@@ -40,18 +40,33 @@ fn list<'a, L: Lines + 'a>(
     let mut out = opts.out(Output::paged(opts.table.form()));
     out.write_all(columns.as_bytes())?;
     let mut text = Line::default();
-    for element in &mut elements {
+    let mut write = |element: &TimedElement, at_least: usize| {
         let source = source(trace, element.source, element.id);
-        line(trace, lines(&element), &mut text, &source, &element.listed);
-        if text.bytes().len() >= AT_ONCE {
+        line(trace, lines(element), &mut text, &source, &element.listed);
+        if text.bytes().len() >= at_least {
             out.write_all(text.bytes())?;
             text.clear();
         }
-    }
+        Ok::<_, Error>(())
+    };
+    let outcomes = match opts.last {
+        Some(count) => {
+            let last = elements.last(count.into(), opts.detail().filter(), trace.image())?;
+            last.elements.iter().try_for_each(|element| write(element, 0))?;
+            if last.dropped > 0 {
+                report(&format!("{} elements between instructions are left out", last.dropped));
+            }
+            last.buffers
+        }
+        None => {
+            elements.try_for_each(|element| write(&element, AT_ONCE))?;
+            elements.finish()?
+        }
+    };
     out.write_all(text.bytes())?;
     out.flush()?;
     let (mut shown, mut untimed) = (Shown::default(), Vec::new());
-    for outcome in elements.finish()? {
+    for outcome in outcomes {
         let buffer = &trace.capture().buffers[outcome.value.buffer];
         let decode = BufferDecode {
             trace,

@@ -8,7 +8,7 @@ use tracewright_capture::log::Log;
 use tracewright_input::Source;
 
 use super::{BufferDecode, Opts, Shown, summary};
-use crate::output::{Error, Form, Outcome, report, write};
+use crate::output::{Error, Form, Outcome, Readable, report, write};
 use crate::retirement;
 
 /// Compares the sources of a buffer with a log. Adds the threads of the log that were compared to `checked`.
@@ -109,7 +109,9 @@ fn show(
         true => Outcome::of(&decoded),
         false => Outcome::HadErrors,
     };
-    Ok(Shown { tally: decoded.tally, sources: decoded.sources, outcome, ..Shown::default() })
+    let mut readable = Readable::default();
+    readable.note(decode.trace.capture(), decode.buffer, &decoded);
+    Ok(Shown { tally: decoded.tally, readable, sources: decoded.sources, outcome, ..Shown::default() })
 }
 
 /// Says which threads of a log no source was compared with.

@@ -34,7 +34,8 @@ use crate::filter::FilterArgs;
 use crate::images;
 use crate::json::last_line;
 use crate::output::{
-    Error, Form, Outcome, Output, printable_path, remark, report, report_missing_code, report_problem,
+    Error, Form, Outcome, Output, Readable, printable_path, remark, report, report_missing_code,
+    report_problem,
 };
 use crate::progress;
 use crate::table::TableArgs;
@@ -106,13 +107,14 @@ Types: Br the target of a branch, At an address that no branch led to (where tra
 synchronisation point), Evt an event, Exc an exception, Ret a return from one, Ts a timestamp, Mark what a later one refers \
 to, Ctx a context, On tracing begins, Gap trace is missing, Cyc an unknown count, Q an unknown path to an address, Ite \
 instrumentation, Tx a transaction.\n\
-Cycle: that of the last branch or exception up to the row whose cycle the trace tells, in hexadecimal, from 0 at each On, \
-Gap and Cyc; nothing if cycles are not counted (TRCCONFIGR.CCI)."
+Cycle: that of the last branch or exception up to the row whose cycle the trace tells, in hexadecimal. It is the sum of all counts, \
+and goes on over On, Gap and Cyc, where it is not known how many passed; nothing if cycles are not counted (TRCCONFIGR.CCI)."
     )]
     no_image: bool,
 
     /// Only the last N instructions of each source, and what is between them: what ran before the end. A place where code or trace is missing
     /// counts as one. The rest is not even decoded, where the protocol allows (ETMv4 and ETE, without cycles). With --calls: the last N lines.
+    /// With --by-time: the last N instructions of all sources together.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_LISTED), conflicts_with_all = ["around", "summary", "no_image", "style", "check"])]
     last: Option<u32>,
 
@@ -141,7 +143,7 @@ Gap and Cyc; nothing if cycles are not counted (TRCCONFIGR.CCI)."
     ///
     /// A line is as late as the last timestamp of its source at or before it, or as the first one if none came before. The lines of a source stay in
     /// their order, and a source without timestamps comes last. Instructions have no cycles.
-    #[arg(long, conflicts_with_all = ["last", "around", "calls", "style", "check", "summary", "no_image"])]
+    #[arg(long, conflicts_with_all = ["around", "calls", "style", "check", "summary", "no_image"])]
     by_time: bool,
 
     /// With --no-image: what to call an event, as 0=L1D_CACHE_REFILL (repeat for more).
@@ -311,25 +313,23 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     outcome = outcome.and(images::report_left_out(trace.image()));
     if opts.table.json && opts.check.is_none() && !opts.summary {
         let mut out = Output::paged(Form::Json);
-        let problems = trace.problems_of(&all.tally).filter(|problem| problem.is_error());
-        all.reasons.extend(problems.map(tracewright_input::Problem::id));
+        all.note_problems(&trace);
         out.write_all(last_line("decode", &all.reasons).as_bytes())?;
         out.flush()?;
     }
-    all.refuse_unread()?;
+    all.readable.refuse_nothing()?;
     Ok(outcome.and(all.outcome))
 }
 
 /// What was shown: totals, and whether it is complete.
 #[derive(Debug, Default)]
-struct Shown {
-    tally: Tally,
-    /// Whether there are bytes of sources that cannot be read.
-    is_unread: bool,
+pub struct Shown {
+    pub tally: Tally,
+    readable: Readable,
     sources: Vec<SourceTally>,
-    outcome: Outcome,
+    pub outcome: Outcome,
     /// Why it is not complete.
-    reasons: BTreeSet<&'static str>,
+    pub reasons: BTreeSet<&'static str>,
 }
 
 impl Shown {
@@ -343,23 +343,18 @@ impl Shown {
         self
     }
 
+    /// Adds what is wrong with the capture and its programs, and concerns what was decoded, to the reasons.
+    fn note_problems(&mut self, trace: &Trace) {
+        let problems = trace.problems_of(&self.tally).filter(|problem| problem.is_error());
+        self.reasons.extend(problems.map(tracewright_input::Problem::id));
+    }
+
     fn add(&mut self, other: Self) {
         self.tally += &other.tally;
-        self.is_unread |= other.is_unread;
+        self.readable.add(other.readable);
         self.reasons.extend(other.reasons);
         self.sources.extend(other.sources);
         self.outcome = self.outcome.and(other.outcome);
-    }
-
-    /// Fails if there is trace, and no source of it can be read.
-    fn refuse_unread(&self) -> Result<(), Error> {
-        let is_read = self.tally.blocks > 0 || self.sources.iter().any(|source| source.bytes > 0);
-        match self.is_unread && !is_read {
-            true => Err(Error::Message(
-                "nothing could be read: no source has a protocol that tracewright reads".into(),
-            )),
-            false => Ok(()),
-        }
     }
 }
 
@@ -374,12 +369,12 @@ pub struct Within<'a> {
 
 impl Within<'_> {
     /// Decodes all buffers that are wanted and reports what is wrong with them, after `before` has reported what is wrong with the
-    /// output of a buffer. Returns the merged output, the totals, and whether all is there.
+    /// output of a buffer. Returns the merged output, with totals and whether all is there.
     pub fn decode<C: Consumer>(
         &self,
         consumer: &C,
         before: impl Fn(&C::Output) -> Outcome,
-    ) -> Result<(C::Output, Tally, Outcome), Error> {
+    ) -> Result<(C::Output, Shown), Error> {
         let Self { trace, again, has_funnel } = *self;
         let (mut all, mut shown) = (C::Output::default(), Shown::default());
         let engine = &trace.engine()?;
@@ -392,16 +387,16 @@ impl Within<'_> {
             shown.outcome = before.and(shown.outcome);
             consumer.merge(&mut all, decoded.value);
         }
-        shown.refuse_unread()?;
-        let Shown { tally, sources, mut outcome, .. } = shown;
+        shown.readable.refuse_nothing()?;
+        shown.note_problems(trace);
         if !again {
             if has_funnel {
-                sources::report(&sources);
+                sources::report(&shown.sources);
             }
-            sources::report_missing(&sources, trace.image());
-            outcome = outcome.and(report_missing_code(trace, &tally));
+            sources::report_missing(&shown.sources, trace.image());
+            shown.outcome = shown.outcome.and(report_missing_code(trace, &shown.tally));
         }
-        Ok((all, tally, outcome))
+        Ok((all, shown))
     }
 }
 
@@ -608,9 +603,11 @@ impl BufferDecode<'_> {
     }
 
     fn shown<T>(&self, decoded: &tracewright::Outcome<T>) -> Shown {
+        let mut readable = Readable::default();
+        readable.note(self.trace.capture(), self.buffer, decoded);
         Shown {
             tally: decoded.tally,
-            is_unread: !decoded.unread.is_empty() && self.has_unsupported(),
+            readable,
             sources: decoded.sources.clone(),
             outcome: self.report(decoded),
             reasons: decoded.reason_ids(),
@@ -657,12 +654,6 @@ impl BufferDecode<'_> {
         all.filter(|source| {
             !matches!(source.protocol, Protocol::Unsupported(..)) && self.trace.has_source(source)
         })
-    }
-
-    fn has_unsupported(&self) -> bool {
-        let protocols =
-            self.buffer.sources.iter().map(|&source| &self.trace.capture().sources[source].protocol);
-        protocols.into_iter().any(|protocol| matches!(protocol, Protocol::Unsupported(..)))
     }
 
     fn has_several_sources(&self) -> bool {

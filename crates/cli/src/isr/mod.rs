@@ -14,7 +14,7 @@ use tracewright_report::Histogram;
 use crate::args::{CaptureArgs, InlineArgs, ProgramArgs, SelectArgs};
 use crate::clocks;
 use crate::control::near;
-use crate::decode::Within;
+use crate::decode::{Shown, Within};
 use crate::filter::FilterArgs;
 use crate::images;
 use crate::json;
@@ -117,8 +117,9 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     outcome = outcome.and(clocks::outcome(&clocks));
     let meter = ExceptionMeter { clocks: &clocks, threads_by: opts.threads_by(image)? };
     let within = Within { trace: &trace, again: false, has_funnel: false };
-    let (sources, tally, decoding) = within.decode(&meter, |_| Outcome::Good)?;
-    outcome = outcome.and(decoding);
+    let (sources, shown) = within.decode(&meter, |_| Outcome::Good)?;
+    outcome = outcome.and(shown.outcome);
+    let Shown { tally, reasons, .. } = shown;
     if tally.instructions == 0 && tally.left_out > 0 {
         opts.filter.report_nothing(&trace);
         outcome = Outcome::HadErrors;
@@ -133,7 +134,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             unit: rows.first().map(|row| row.unit),
             text: match opts.table.json {
                 _ if opts.table.is_csv() => csv::exceptions::threads(&rows),
-                true => json::line("isr", json!({ "threads": threads(&rows) })),
+                true => json::line("isr", json!({ "threads": threads(&rows), "incomplete": reasons })),
                 false => text::threads(&rows),
             },
             thing: "thread",
@@ -150,7 +151,11 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             unit: rows.first().map(|row| row.unit),
             text: match opts.table.json {
                 _ if opts.table.is_csv() => csv::exceptions::rows(&rows),
-                true => json::line("isr", exceptions(&sources, &rows)),
+                true => {
+                    let mut object = exceptions(&sources, &rows);
+                    object["incomplete"] = reasons.into_iter().collect();
+                    json::line("isr", object)
+                }
                 false => text::all(&sources, &rows),
             },
             thing: "exception",

@@ -11,7 +11,7 @@ use clap::ValueEnum;
 use tracewright::{Diagnostic, Trace};
 use tracewright_core::text::Printable;
 use tracewright_engine::{self as engine, Limit, Tally};
-use tracewright_input::{Problem, Subject};
+use tracewright_input::{Buffer, Capture, Problem, Protocol, Subject};
 
 use crate::terminal::{self, Style};
 
@@ -166,6 +166,43 @@ fn is_json(path: &Path) -> bool {
 /// Returns a path as it may be printed.
 pub fn printable_path(path: &Path) -> String {
     Printable(&path.to_string_lossy()).to_string()
+}
+
+/// Whether anything could be read of the buffers that are asked for, and what kept it from being read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Readable {
+    is_any: bool,
+    is_unsupported: bool,
+    has_bytes: bool,
+}
+
+impl Readable {
+    /// Adds what was read of a buffer.
+    pub fn note<T>(&mut self, capture: &Capture, buffer: &Buffer, read: &tracewright::Outcome<T>) {
+        let is_unsupported =
+            |source: &usize| matches!(capture.sources[*source].protocol, Protocol::Unsupported(..));
+        self.is_any |= read.is_synchronised || read.is_stopped;
+        self.is_unsupported |= !read.unread.is_empty() && buffer.sources.iter().any(is_unsupported);
+        self.has_bytes |= !read.diagnostics.iter().any(|of| matches!(of.problem, engine::Problem::Empty));
+    }
+
+    /// Adds what was read of other buffers.
+    pub fn add(&mut self, other: Self) {
+        self.is_any |= other.is_any;
+        self.is_unsupported |= other.is_unsupported;
+        self.has_bytes |= other.has_bytes;
+    }
+
+    /// Fails if nothing could be read: the exit status is 2, in every verb.
+    pub fn refuse_nothing(self) -> Result<(), Error> {
+        let why = match self {
+            Self { is_any: true, .. } => return Ok(()),
+            Self { is_unsupported: true, .. } => "no source has a protocol that tracewright reads",
+            Self { has_bytes: false, .. } => "there is no trace",
+            _ => "no source has a synchronisation point",
+        };
+        Err(Error::Message(format!("nothing could be read: {why}")))
+    }
 }
 
 /// Writes one line to standard error. Whatever foreign names are in it, it stays one line, and steers no terminal. A terminal gets as

@@ -17,7 +17,7 @@ use tracewright_input::Buffer;
 use crate::args::{CaptureArgs, OffsetArgs, SelectArgs};
 use crate::etrace::is_etrace;
 use crate::json::last_line;
-use crate::output::{Error, Outcome, Output, remark, report, report_problem};
+use crate::output::{Error, Outcome, Output, Readable, remark, report, report_problem};
 use crate::progress;
 use crate::table::TableArgs;
 
@@ -87,7 +87,7 @@ fn print(opts: &Opts, mut printer: impl PacketPrinter) -> Result<Outcome, Error>
             capture.buffers.len()
         ));
     }
-    let mut reasons = BTreeSet::new();
+    let (mut reasons, mut readable) = (BTreeSet::new(), Readable::default());
     for buffer in buffers {
         if opencsd && is_etrace(capture, buffer) {
             let message = "--style opencsd is for Arm captures: OpenCSD cannot read E-Trace";
@@ -102,11 +102,13 @@ fn print(opts: &Opts, mut printer: impl PacketPrinter) -> Result<Outcome, Error>
         out.flush()?;
         outcome = outcome.and(report_read(buffer, &read));
         reasons.extend(read.reason_ids());
+        readable.note(capture, buffer, &read);
     }
     if opts.table.json {
         out.write_all(last_line("packets", &reasons).as_bytes())?;
         out.flush()?;
     }
+    readable.refuse_nothing()?;
     Ok(outcome)
 }
 

@@ -444,8 +444,8 @@ fn follow(
         let ends = followed.ends.iter().copied();
         if window.is_all() && !again { report_ends(ends) } else { Outcome::Good }
     };
-    let (followed, _, decoding) = within.decode(&ordered, report)?;
-    *outcome = outcome.and(decoding);
+    let (followed, decoded) = within.decode(&ordered, report)?;
+    *outcome = outcome.and(decoded.outcome);
     Ok(followed)
 }
 

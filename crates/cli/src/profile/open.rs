@@ -13,7 +13,7 @@ use tracewright_profile::{Profile, Program};
 
 use crate::args::CaptureArgs;
 use crate::clocks::{self, report_ends};
-use crate::decode::Within;
+use crate::decode::{Shown, Within};
 use crate::filter::PartArgs;
 use crate::funnel;
 use crate::output::{Error, Outcome, is_quiet, remark, report};
@@ -63,12 +63,12 @@ impl Counted {
         // By node, instructions are not counted in order, and where branches went is counted of all that is decoded.
         let in_order = !window.is_all() || !filter.offsets.is_whole() || filter.limits.any_instructions();
         let clocks = OnceCell::new();
-        let (mut profile, program, outside, (tally, decoding)) = if !in_order {
-            let (counts, tally, decoding) = within.decode(&BlockCounter, |_| Outcome::Good)?;
+        let (mut profile, program, outside, Shown { tally, outcome: decoding, .. }) = if !in_order {
+            let (counts, shown) = within.decode(&BlockCounter, |_| Outcome::Good)?;
             let mut profile = in_binaries(counts, image);
             let program = Program::new(&profile, image);
             attribute(&mut profile, &program);
-            (profile, program, Outside::default(), (tally, decoding))
+            (profile, program, Outside::default(), shown)
         } else {
             let none = Clocks::default();
             let clocks = match window.cycles {
@@ -80,12 +80,11 @@ impl Counted {
             };
             outcome = outcome.and(clocks::outcome(clocks));
             let window = filter.window_of(&trace, clocks)?;
-            let (done, tally, decoding) = within
-                .decode(&WindowCounter { clocks, window: &window }, |done| {
-                    report_ends(done.ends.iter().copied())
-                })?;
+            let (done, shown) = within.decode(&WindowCounter { clocks, window: &window }, |done| {
+                report_ends(done.ends.iter().copied())
+            })?;
             let (profile, program, outside) = done.finish(image);
-            (profile, program, outside, (tally, decoding))
+            (profile, program, outside, shown)
         };
         fill(&mut profile.funnel, &tally);
         locate(&mut profile, &program);

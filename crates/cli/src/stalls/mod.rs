@@ -124,15 +124,16 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let within = Within { trace: &trace, again: false, has_funnel: false };
     let meter = StallMeter { clocks: &clocks, window: &window };
     let ends = |sources: &Vec<SourceStalls>| report_ends(sources.iter().filter_map(|source| source.end));
-    let (mut sources, tally, decoding) = within.decode(&meter, ends)?;
-    outcome = outcome.and(decoding);
+    let (mut sources, mut shown) = within.decode(&meter, ends)?;
+    outcome = outcome.and(shown.outcome);
     for SourceStalls { index, .. } in sources.iter().filter(|source| source.stalls.is_none()) {
         let name = &capture.sources[*index].name;
         report(&format!("{name}: nothing tells its cycles: it is left out"));
+        shown.reasons.insert("no-cycles");
         outcome = Outcome::HadErrors;
     }
     sources.retain(|source| source.stalls.is_some());
-    if tally.instructions == 0 && tally.left_out > 0 {
+    if shown.tally.instructions == 0 && shown.tally.left_out > 0 {
         opts.filter.report_nothing(&trace);
         outcome = Outcome::HadErrors;
     }
@@ -157,7 +158,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         }
         true => {
             let named: Vec<_> = names.iter().copied().zip(&sources).collect();
-            json::object(&named, &tables, image, &tally)
+            json::object(&named, &tables, image, &shown)
         }
         false => text::all(opts, &names, &sources, &tables, image),
     };

@@ -10,7 +10,7 @@ use tracewright_engine::{Counted, Counts, Distances, Kind, PacketsRead};
 use tracewright_input::{Buffer, Capture, Protocol, Source};
 
 use crate::args::{CaptureArgs, OffsetArgs, SelectArgs};
-use crate::output::{Error, Outcome, Output};
+use crate::output::{Error, Outcome, Output, Readable};
 use crate::packets::report_read;
 use crate::table::{self, TableArgs};
 use crate::terminal::{END, HEADING};
@@ -59,7 +59,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let trace = opts.offsets.of(trace)?;
     let capture = trace.capture();
     let mut out = Output::stdout(opts.table.form());
-    let mut another = false;
+    let (mut another, mut readable) = (false, Readable::default());
     let mut csv = Csv::new("buffer,source,id,protocol,kind,packets,bytes");
     for buffer in trace.buffers()? {
         let read = progress::on(&trace, buffer).count_packets(buffer)?;
@@ -85,7 +85,9 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         }
         out.flush()?;
         outcome = outcome.and(report_read(buffer, &read));
+        readable.note(capture, buffer, &read);
     }
+    readable.refuse_nothing()?;
     Ok(outcome)
 }
 

@@ -183,8 +183,8 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     // What is wrong was said when it was counted.
     let within = Within { trace: &trace, again: true, has_funnel: true };
     let ends = |done: &Vec<SourceSlices>| report_ends(done.iter().filter_map(|source| source.end));
-    let (done, _, decoding) = within.decode(&slices, ends)?;
-    outcome = outcome.and(decoding);
+    let (done, decoded) = within.decode(&slices, ends)?;
+    outcome = outcome.and(decoded.outcome);
     if slices.finish(&done, opts.output.as_os_str() == "-")? {
         output.finish()?;
     }

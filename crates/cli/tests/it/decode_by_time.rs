@@ -63,6 +63,42 @@ fn samples() {
     run!("decode samples/etrace --by-time").ends(0).says("no timestamps, so that they come last: hart0");
 }
 
+/// The last instructions of all sources together: the end of the whole listing, whatever N is.
+fn check_last(options: &str, counts: &[usize]) {
+    let is_instruction = |line: &&str| line.contains(r#""kind":"instruction""#);
+    let all = run!("decode {options} --by-time --instructions --json").out;
+    let all: Vec<_> = all.lines().skip(1).collect();
+    for count in counts {
+        let last = run!("decode {options} --by-time --instructions --json --last {count}").out;
+        let last: Vec<_> = last.lines().skip(1).collect();
+        let known = last.iter().copied().filter(is_instruction).count();
+        let expected: Vec<_> = all.iter().copied().filter(is_instruction).rev().take(known).collect();
+        let found: Vec<_> = last.iter().copied().filter(is_instruction).rev().collect();
+        assert_eq!(found, expected, "{options} --last {count}");
+        // A place where code or trace is missing counts as one.
+        let is_missing = |line: &&&str| {
+            let kinds = ["no code", "mismatch", "unknown path", "gap"];
+            kinds.iter().any(|kind| line.contains(&format!(r#""kind":"{kind}""#)))
+        };
+        let missing = last.iter().filter(is_missing).count();
+        let whole =
+            all.iter().copied().filter(is_instruction).count() + all.iter().filter(is_missing).count();
+        assert_eq!(known + missing, whole.min(*count), "{options} --last {count}");
+    }
+}
+
+#[test]
+fn the_last_of_all_sources() {
+    for options in ["samples/threads", "samples/two-cores", "samples/threads --id 0x11", "samples/etrace"] {
+        check_last(options, &[1, 2, 7, 40, 1_000_000]);
+    }
+    let table = run!("decode samples/threads --by-time --last 3 --format csv --instructions").out;
+    assert_eq!(table.lines().filter(|line| line.contains(",instruction,")).count(), 3, "{table}");
+    if let Some(captures) = captures_for("the_last_of_all_sources", "coresight/juno-uname-002") {
+        check_last(text(&captures), &[100]);
+    }
+}
+
 /// Sources are read one by one, which a pipe does not allow.
 #[test]
 fn pipes_are_refused() {

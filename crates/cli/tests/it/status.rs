@@ -1,13 +1,13 @@
 //! The exit status of every verb, over all captures, against a criterion of its own: what `--json` prints.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use serde_json::Value;
 
 use crate::run::{Ran, hex, number, root, rows, run, string, sum, text, values};
-use tracewright_testkit::{Scratch, captures_for};
+use tracewright_testkit::{Rng, Scratch, captures_for};
 
 /// The samples, and the snapshots among the shared captures.
 fn captures(test: &str) -> Vec<PathBuf> {
@@ -106,9 +106,9 @@ impl Facts {
         !self.packets.is_empty()
     }
 
-    /// Whether there is trace, and no source that can be read.
+    /// Whether no packet can be read.
     fn is_unreadable(&self) -> bool {
-        self.read == 0 && self.packets.contains_key("unread")
+        self.read == 0
     }
 
     /// Whether something is missing from what is decoded.
@@ -147,13 +147,13 @@ fn every_verb_has_the_status_that_its_capture_deserves() {
             let mut check = |verb: String, is_missing: bool| check(&mut wrong, &verb, is_missing, &facts);
             let has_errors = facts.problems.iter().any(|problem| problem.contains(": error: "));
             check(format!("info {capture}"), has_errors);
-            check(format!("packets {capture}"), facts.of_reading());
-            check(format!("stats {capture}"), facts.of_reading());
             let is_missing = facts.of_decoding();
             if facts.is_unreadable() {
                 assert_eq!(facts.status, 2, "decode {capture}");
                 let kept = scratch.join(&format!("{name}.none"));
                 for verb in [
+                    format!("packets {capture}"),
+                    format!("stats {capture} --json"),
                     format!("decode {capture} --summary"),
                     format!("profile {capture}"),
                     format!("coverage {capture} --json"),
@@ -166,6 +166,8 @@ fn every_verb_has_the_status_that_its_capture_deserves() {
                 assert!(!PathBuf::from(kept).exists());
                 return wrong;
             }
+            check(format!("packets {capture}"), facts.of_reading());
+            check(format!("stats {capture}"), facts.of_reading());
             assert_eq!(facts.status, i32::from(is_missing), "decode {capture}: {facts:?}");
             // With a program that does not explain the trace, nothing is counted.
             let refused = run!("profile {capture}");
@@ -205,6 +207,87 @@ fn every_verb_has_the_status_that_its_capture_deserves() {
         })
         .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Where nothing could be read, the status is 2 in every verb, and no verb shows an empty table or writes a file.
+#[test]
+fn what_cannot_be_read_is_status_2_in_every_verb() {
+    let folder = Scratch::new("status-nothing");
+    let mut rng = Rng::new(1);
+    let noise: Vec<u8> = (0..4096).map(|_| rng.below(256) as u8).collect();
+    let [empty, zeros, noise] = [("empty", &[][..]), ("zeros", &[0; 4096]), ("noise", &noise)]
+        .map(|(name, bytes)| folder.write(name, bytes));
+    let none = "no source has a synchronisation point";
+    let cases = [
+        (&empty, "--packing coresight --source etm4,id=0x10", "there is no trace"),
+        (&empty, "--source etrace,isa=rv64,encapsulation=smi", "there is no trace"),
+        (&zeros, "--packing coresight --source etm4,id=0x10", none),
+        (&zeros, "--packing source --source etm4,id=0x10", none),
+        (&zeros, "--packing source --source ptm,id=0x10,ETMCR=0", none),
+        (&zeros, "--source etrace,isa=rv64,encapsulation=smi", none),
+        (&noise, "--packing coresight --source etm4,id=0x10", none),
+        (&noise, "--packing source --source ete,id=0x10", none),
+        (&noise, "--packing source --source etm3,id=0x10,ETMCR=0,ETMIDR=0x4114f250,ETMCCER=0", none),
+    ];
+    let file = folder.join("written");
+    for (path, source, why) in cases {
+        let capture = format!("{} {source}", text(path));
+        for verb in [
+            "packets",
+            "stats",
+            "decode",
+            "decode --calls",
+            "decode --by-time",
+            "decode --last 3",
+            "decode --json",
+        ] {
+            run!("{verb} {capture}").ends(2).says(format!("nothing could be read: {why}"));
+        }
+        for verb in ["decode --summary", "profile", "profile --calls", "profile --json", "coverage", "isr"] {
+            let ran = run!("{verb} {capture}").ends(2).says(format!("nothing could be read: {why}"));
+            assert_eq!(ran.out, "", "{verb} {capture}");
+        }
+        for verb in ["profile --format fdata", "coverage --format lcov", "timeline", "merge"] {
+            run!("{verb} {capture} -o {file}").ends(2).says(format!("nothing could be read: {why}"));
+            assert!(!Path::new(&file).exists(), "{verb} {capture}");
+        }
+        run!("diff {} {capture}", text(path)).ends(2).says("nothing could be read");
+        run!("annotate {} main {source}", text(path)).ends(2).says("nothing could be read");
+        run!("stalls {capture}").ends(2);
+    }
+}
+
+/// Cycle counts go on over gaps: what `decode` prints is what `--from-cycle` takes.
+#[test]
+fn cycles_are_the_same_in_every_verb() {
+    let Some(captures) = captures_for("cycles_are_the_same_in_every_verb", "coresight") else { return };
+    let mut gaps = 0;
+    for name in ["maxspec0_commopt1", "src_addr", "texit-poe2", "TC2"] {
+        let capture = captures.join(name);
+        let capture = text(&capture);
+        let whole = run!("decode {capture} --instructions --json").ends_within(0..=1).out;
+        gaps += whole.lines().filter(|line| line.contains(r#""kind":"gap""#)).count();
+        let timed = |of: &str| -> Vec<(u64, u64, u64)> {
+            let of_line = |object: Value| {
+                let cycle = object["cycle"].as_u64().or(object["cycle_from"].as_u64())?;
+                Some((number(&object, "id"), cycle, number(&object, "offset")))
+            };
+            values(of).filter_map(of_line).collect()
+        };
+        let whole = timed(&whole);
+        let mut by_source: BTreeMap<u64, u64> = BTreeMap::new();
+        for (id, cycle, _) in &whole {
+            let last = by_source.insert(*id, *cycle).unwrap_or(0);
+            assert!(last <= *cycle, "{name}: {id:#x} goes back from {last} to {cycle}");
+        }
+        let middle = whole.iter().map(|(_, cycle, _)| *cycle).max().unwrap_or(0) / 2;
+        let expected: Vec<_> = whole.iter().filter(|(_, cycle, _)| *cycle >= middle).copied().collect();
+        assert!(!expected.is_empty(), "{name}");
+        let part =
+            run!("decode {capture} --instructions --json --from-cycle {middle}").ends_within(0..=1).out;
+        assert!(timed(&part) == expected, "{name}: from cycle {middle}");
+    }
+    assert!(gaps > 0);
 }
 
 /// Who leaves out the source that lost trace, or that cannot be read, has all that was asked for.

@@ -49,7 +49,7 @@ struct Time {
     /// Last known time. `None` after a loss.
     last: Option<u64>,
     before_loss: u64,
-    /// Offset of the clock, which may restart at 0.
+    /// Offset of the clock, which may go back.
     shift: u64,
     /// Instructions since the last known time.
     waiting: u64,
@@ -321,13 +321,12 @@ impl Time {
         self.waiting = 0;
     }
 
-    /// Notes that the time to the next element is not known. `anew` means that the clock restarts at 0.
-    fn lose(&mut self, anew: bool, tracks: &mut Tracks, out: &mut impl Slices) {
+    /// Notes that the time to the next element is not known. `goes_on` means that the clock does, from its last time.
+    fn lose(&mut self, goes_on: bool, tracks: &mut Tracks, out: &mut impl Slices) {
         self.give_up(tracks, out);
         let now = self.now();
         tracks.suspend(now, out);
-        if anew {
-            self.shift = now;
+        if goes_on {
             tracks.resume(now, out);
         } else if let Some(last) = self.last.take() {
             self.before_loss = last;

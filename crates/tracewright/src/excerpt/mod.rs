@@ -8,7 +8,7 @@ use tracewright_core::{Element, GapReason, MemorySpace, Stamp};
 use tracewright_engine::{Engine, MissingCode, Problem, Range, SourceTally, Tally};
 use tracewright_input::{Buffer, Packing, Protocol};
 
-pub(crate) use self::near::Near;
+pub(crate) use self::near::{LastElements, Near};
 use crate::clocks::{ClockEnd, Clocks};
 use crate::error::Error;
 use crate::outcome::Outcome;
@@ -72,7 +72,7 @@ pub struct Excerpt {
 
 impl Excerpt {
     /// Iterates over all elements.
-    pub fn elements(&self) -> impl Iterator<Item = &Listed> {
+    pub fn elements(&self) -> impl Iterator<Item = &Listed> + Clone {
         self.before.iter().chain(&self.after)
     }
 }
@@ -149,7 +149,7 @@ impl Trace {
                 .iter()
                 .any(|&source| !matches!(self.capture().sources[source].protocol, Protocol::Etm(_)));
         let end = end_of(buffer).filter(|_| !needs_start);
-        let mut distance = FIRST;
+        let (mut distance, mut is_synchronised) = (FIRST, false);
         let mut found: BTreeMap<u16, Excerpt> = BTreeMap::new();
         let mut sources: BTreeMap<(usize, u16), SourceTally> = BTreeMap::new();
         let mut trace = self.clone();
@@ -163,6 +163,8 @@ impl Trace {
                 true,
                 |_, _| std::ops::ControlFlow::Continue(()),
             )?;
+            is_synchronised |= outcome.is_synchronised;
+            outcome.is_synchronised = is_synchronised;
             let (enough, less): (Vec<_>, Vec<_>) =
                 std::mem::take(&mut outcome.value).into_iter().partition(|of| is_whole || of.is_enough);
             found.extend(enough.into_iter().map(|of| (of.id, of)));
@@ -176,15 +178,9 @@ impl Trace {
             if less.is_empty() {
                 let has_any = |of: &Excerpt| of.elements().any(|of| !matches!(of.element, Element::End));
                 let value: Vec<_> = found.into_values().filter(has_any).collect();
-                if !is_whole || !value.is_empty() {
-                    // Before the part that was decoded a source may well be synchronised, and others were decoded before.
-                    let is_of_part = |problem: &Problem| {
-                        !matches!(problem, Problem::Unsynchronised { .. } | Problem::Nothing)
-                    };
-                    outcome.diagnostics.retain(|diagnostic| is_of_part(&diagnostic.problem));
-                }
-                outcome.tally = tally(&value);
-                outcome.sources = sources.into_values().map(|of| of_excerpt(of, &value)).collect();
+                outcome.sources = sources.into_values().collect();
+                let listed = value.iter().flat_map(|of| of.elements().map(move |listed| (of.id, listed)));
+                restrict(&mut outcome, is_whole && value.is_empty(), listed);
                 return Ok(outcome.map(|_| value));
             }
             // Only sources of which there is not enough are decoded again.
@@ -214,23 +210,35 @@ fn end_of(buffer: &Buffer) -> Option<u64> {
     }
 }
 
-/// Returns what the excerpt of a source has, as what was decoded of it.
-fn of_excerpt(of: SourceTally, excerpts: &[Excerpt]) -> SourceTally {
-    let is_it = |excerpt: &&Excerpt| (excerpt.source, excerpt.id) == (of.source.index, of.source.id);
-    let excerpt = excerpts.iter().find(is_it);
-    let mut missing = MissingCode::default();
-    for listed in excerpt.into_iter().flat_map(Excerpt::elements) {
-        if let Element::NoCode { address, space } = listed.element {
-            missing.add(address, space);
-        }
+/// Leaves of an outcome what concerns the elements that are `listed`, each with the number of its source.
+pub(crate) fn restrict<'a, T>(
+    outcome: &mut Outcome<T>,
+    is_all: bool,
+    listed: impl Iterator<Item = (u16, &'a Listed)> + Clone,
+) {
+    if !is_all {
+        // Before the part that was decoded a source may well be synchronised, and others were decoded before.
+        let is_of_part =
+            |problem: &Problem| !matches!(problem, Problem::Unsynchronised { .. } | Problem::Nothing);
+        outcome.diagnostics.retain(|diagnostic| is_of_part(&diagnostic.problem));
     }
-    SourceTally { tally: tally(excerpt), missing, ..of }
+    outcome.tally = tally(listed.clone().map(|(_, listed)| listed));
+    for of in &mut outcome.sources {
+        let listed = listed.clone().filter(|(id, _)| *id == of.source.id).map(|(_, listed)| listed);
+        of.missing = MissingCode::default();
+        for listed in listed.clone() {
+            if let Element::NoCode { address, space } = listed.element {
+                of.missing.add(address, space);
+            }
+        }
+        of.tally = tally(listed);
+    }
 }
 
-/// Returns what excerpts have.
-fn tally<'a>(excerpts: impl IntoIterator<Item = &'a Excerpt>) -> Tally {
+/// Returns what elements have.
+fn tally<'a>(listed: impl Iterator<Item = &'a Listed>) -> Tally {
     let mut tally = Tally::default();
-    for Listed { offset, space, element, .. } in excerpts.into_iter().flat_map(Excerpt::elements) {
+    for Listed { offset, space, element, .. } in listed {
         match *element {
             Element::Block(ref block) => {
                 tally.blocks += 1;

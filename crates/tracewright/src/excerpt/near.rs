@@ -23,16 +23,71 @@ const MOST_BETWEEN: usize = 1 << 16;
 pub(crate) struct NearState<'a> {
     clock: SourceClock<'a>,
     time: Option<u64>,
-    before: VecDeque<Listed>,
-    /// Instructions in `before`.
-    instructions: u64,
+    before: LastElements<Listed>,
     after: Vec<Listed>,
     /// Instructions in `after`.
     instructions_after: u64,
     is_past: bool,
+    dropped: u64,
+}
+
+/// The last elements, with so many instructions.
+#[derive(Debug)]
+pub(crate) struct LastElements<T> {
+    elements: VecDeque<T>,
+    /// Instructions in `elements`.
+    instructions: u64,
     /// Whether a block came before those that are kept.
     has_left_out: bool,
-    dropped: u64,
+    /// Elements between instructions that were left out, since there were too many.
+    pub dropped: u64,
+}
+
+impl<T> Default for LastElements<T> {
+    fn default() -> Self {
+        Self { elements: VecDeque::new(), instructions: 0, has_left_out: false, dropped: 0 }
+    }
+}
+
+impl<T: AsRef<Listed> + AsMut<Listed>> LastElements<T> {
+    /// Adds the next element, and discards what comes before the last `count` instructions.
+    pub fn push(&mut self, element: T, count: u64) {
+        self.instructions += instructions(element.as_ref());
+        self.elements.push_back(element);
+        while let Some(first) = self.elements.front() {
+            let rest = self.instructions - instructions(first.as_ref());
+            let is_too_many = self.elements.len() as u64 > count.saturating_add(MOST_BETWEEN as u64);
+            if rest < count && !is_too_many {
+                break;
+            }
+            self.dropped += u64::from(rest < count);
+            self.has_left_out |= instructions(first.as_ref()) > 0;
+            self.instructions = rest;
+            self.elements.pop_front();
+        }
+    }
+
+    /// Cuts the first block, so that there are not more than `count` instructions. Returns the elements.
+    pub fn finish(&mut self, image: &Image, count: u64) -> Vec<T> {
+        let extra = self.instructions.saturating_sub(count) as u32;
+        if let (1.., Some(first)) = (extra, self.elements.front_mut()) {
+            part(first.as_mut(), image, |block| extra..block.count);
+            self.has_left_out = true;
+        }
+        std::mem::take(&mut self.elements).into()
+    }
+}
+
+impl AsRef<Self> for Listed {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
+impl AsMut<Self> for Listed {
+    fn as_mut(&mut self) -> &mut Self {
+        self
+    }
 }
 
 impl<'a> NearState<'a> {
@@ -48,29 +103,8 @@ impl<'a> NearState<'a> {
         self.clock.take(options.clocks, source, element).map(Box::from)
     }
 
-    fn push_before(&mut self, listed: Listed, count: u64) {
-        self.instructions += instructions(&listed);
-        self.before.push_back(listed);
-        while let Some(first) = self.before.front() {
-            let rest = self.instructions - instructions(first);
-            let is_too_many = self.before.len() as u64 > count.saturating_add(MOST_BETWEEN as u64);
-            if rest < count && !is_too_many {
-                break;
-            }
-            self.dropped += u64::from(rest < count);
-            self.has_left_out |= instructions(first) > 0;
-            self.instructions = rest;
-            self.before.pop_front();
-        }
-    }
-
-    /// Cuts the first block before the point and the last one after it, so that there are not more instructions than asked for.
+    /// Cuts the last block after the point, so that there are not more instructions than asked for.
     fn trim(&mut self, image: &Image, count: u64) {
-        let extra = self.instructions.saturating_sub(count) as u32;
-        if let (1.., Some(first)) = (extra, self.before.front_mut()) {
-            part(first, image, |block| extra..block.count);
-            self.has_left_out = true;
-        }
         let extra = self.instructions_after.saturating_sub(count) as u32;
         if let (1.., Some(last)) = (extra, self.after.last_mut()) {
             part(last, image, |block| 0..block.count.saturating_sub(extra));
@@ -115,7 +149,7 @@ impl<'a> Consumer for Near<'a> {
         let (offset, space) = (at.place.offset, at.space);
         let listed = Listed { offset, space, element: *element, time: state.time, stamps };
         if !state.is_past {
-            return state.push_before(listed, count);
+            return state.before.push(listed, count);
         }
         if (state.after.len() as u64) < count.saturating_add(MOST_BETWEEN as u64) {
             state.instructions_after += instructions(&listed);
@@ -127,24 +161,25 @@ impl<'a> Consumer for Near<'a> {
 
     fn passed(&self, state: &mut NearState<'a>, source: &Source<'_>, element: &Element) {
         state.note(self.options, source.index, element);
-        state.has_left_out |= state.before.is_empty() && matches!(element, Element::Block(_));
+        state.before.has_left_out |= state.before.elements.is_empty() && matches!(element, Element::Block(_));
     }
 
     fn end(&self, state: &mut NearState<'a>, found: &mut Vec<Excerpt>, at: &At<'_>, _overflowed: bool) {
         let ExcerptOptions { around, count, times, .. } = *self.options;
         state.trim(at.image, count);
         let mut state = std::mem::take(state);
-        let has_time = state.before.front().or(state.after.first()).is_some_and(|first| first.time.is_some());
+        let before = state.before.finish(at.image, count);
+        let has_time = before.first().or(state.after.first()).is_some_and(|first| first.time.is_some());
         found.push(Excerpt {
             source: at.source.index,
             id: at.source.id,
-            is_enough: state.has_left_out
-                && state.instructions >= count
+            is_enough: state.before.has_left_out
+                && state.before.instructions >= count
                 && (around.is_none() || state.instructions_after >= count)
                 && (!times || has_time),
-            before: state.before.into(),
+            before,
             after: state.after,
-            dropped: state.dropped,
+            dropped: state.before.dropped + state.dropped,
             end: state.clock.end(at.source.id),
         });
     }
