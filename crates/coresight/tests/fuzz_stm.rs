@@ -5,10 +5,12 @@ use tracewright_coresight::stm::decode::{Decoder, Options};
 use tracewright_coresight::stm::packet::{
     Encoding, Kind, Nibbles, Packet, Parser, Size, Span, State, StmSink, Timestamp,
 };
+use tracewright_coresight::stm::{Params, Registers};
+use tracewright_image::Image;
 use tracewright_testkit::Rng;
 
-struct Feed<'d> {
-    decoder: &'d mut Decoder,
+struct Feed<'d, 'i> {
+    decoder: &'d mut Decoder<'i>,
     /// Nibble after the last packet.
     end: u64,
     /// Bytes that packets and skipped nibbles count for.
@@ -17,7 +19,7 @@ struct Feed<'d> {
     elements: Vec<(u64, Element)>,
 }
 
-impl StmSink for Feed<'_> {
+impl StmSink for Feed<'_, '_> {
     fn packet(&mut self, span: Span, bytes: &[u8], packet: &Packet) {
         assert_eq!(span.start, self.end, "each nibble is in one packet");
         self.end = span.end();
@@ -43,7 +45,8 @@ impl StmSink for Feed<'_> {
 pub fn stm(data: &[u8]) {
     let Some((&size, bytes)) = data.split_first() else { return };
     let decode = |size: usize, like_opencsd: bool| {
-        let mut decoder = Decoder::new(Options { like_opencsd });
+        let image = Image::builder().build();
+        let mut decoder = Decoder::new(&Params::new(&Registers::default()), &image, Options { like_opencsd });
         let mut parser = Parser::new();
         let mut feed =
             Feed { decoder: &mut decoder, end: 0, bytes: 0, packets: Vec::new(), elements: Vec::new() };

@@ -10,7 +10,7 @@ use crate::consumer::{At, Consumer};
 use crate::erased::AnyOutput;
 use crate::limits::{Limit, Quota, Range};
 use crate::missing::MissingCode;
-use crate::place::{Place, Places};
+use crate::place::{INSIDE, Place, Places};
 use crate::sink::{Item, space_of};
 use crate::source::Source;
 use crate::stream::Finished;
@@ -347,10 +347,12 @@ impl Setting<'_, '_> {
     /// Returns the place of a stream position.
     #[inline(always)]
     pub fn place(&mut self, position: u64) -> Place {
-        match self.places {
+        let (position, inside) = (position & !INSIDE, position >> INSIDE.trailing_zeros());
+        let place = match self.places {
             Places::Same => Place { offset: position, opencsd_index: position },
             Places::Frames { .. } => self.framed_place(position),
-        }
+        };
+        Place { opencsd_index: place.opencsd_index + inside, ..place }
     }
 
     fn framed_place(&mut self, position: u64) -> Place {

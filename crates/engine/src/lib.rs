@@ -59,7 +59,7 @@ pub use sink::Mode;
 pub use source::Source;
 pub use stream::Feed;
 pub use survey::{Evidence, Fit, FoundSource, Speaks, Survey, survey};
-pub use syntax::{Kind, MOST_KINDS, Role, Skips, Syntax};
+pub use syntax::{Halves, Kind, MOST_KINDS, Role, SkippedRun, Skips, Syntax};
 pub use tally::{Reason, Strangers, Tally};
 pub use tracewright_core::stream::{PacketSink, Run};
 pub use tracewright_frames::Lost;

@@ -20,7 +20,7 @@ use crate::problem::{Error, Problem};
 use crate::protocol::Options;
 use crate::reader::{BufferReader, Progress};
 use crate::source::Source;
-use crate::syntax::{Kind, Role, Syntax};
+use crate::syntax::{Halves, Kind, Role, SkippedRun, Syntax};
 
 /// Bytes read at once.
 const CHUNK: usize = 1 << 16;
@@ -80,6 +80,8 @@ pub struct Found<'a> {
     pub place: Place,
     /// Its bytes; empty for skipped bytes.
     pub bytes: &'a [u8],
+    /// How it lies in its first and last byte.
+    pub halves: Halves,
     /// Number of padding bytes at its beginning.
     pub padding: usize,
     /// Its kind.
@@ -105,6 +107,14 @@ pub trait AnyPacket {
     fn fields(&self, line: &mut Line);
     /// Writes what OpenCSD's packet lister writes after its bytes ([`Syntax::opencsd`]).
     fn opencsd(&self, line: &mut Line);
+    /// Appends its bytes as OpenCSD's packet lister shows them ([`Syntax::opencsd_bytes`]).
+    fn opencsd_bytes(
+        &self,
+        index: u64,
+        bytes: &[u8],
+        skipped: Option<&SkippedRun>,
+        shown: &mut Vec<u8>,
+    ) -> u64;
     /// Returns it as the protocol's own type ([`Syntax::Packet`]).
     fn of_protocol(&self) -> &dyn Any;
 }
@@ -127,6 +137,16 @@ impl<T: Syntax> AnyPacket for PacketOf<'_, T> {
 
     fn opencsd(&self, line: &mut Line) {
         T::opencsd(self.params, self.told, self.packet, line);
+    }
+
+    fn opencsd_bytes(
+        &self,
+        index: u64,
+        bytes: &[u8],
+        skipped: Option<&SkippedRun>,
+        shown: &mut Vec<u8>,
+    ) -> u64 {
+        T::opencsd_bytes(self.packet, index, bytes, skipped, shown)
     }
 
     fn of_protocol(&self) -> &dyn Any {
@@ -689,9 +709,9 @@ impl<T: Syntax> PacketSink<T::Packet, T::Run> for Visiting<'_, '_, T> {
             return;
         }
         self.seen.fault(kind.role, T::reports_loss(packet));
-        let (padding, is_filler) = (T::padding(bytes), T::is_filler(packet));
+        let (padding, is_filler, halves) = (T::padding(bytes), T::is_filler(packet), T::halves(packet));
         let packet = &PacketOf::<T> { params: of.params, told: &of.told, packet };
-        self.visitor.packet(&Found { source, place, bytes, padding, kind, is_filler, packet });
+        self.visitor.packet(&Found { source, place, bytes, halves, padding, kind, is_filler, packet });
     }
 
     fn skipped(&mut self, mut position: u64, mut bytes: &[u8]) {

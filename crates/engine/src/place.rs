@@ -10,6 +10,10 @@ pub struct Place {
     pub opencsd_index: u64,
 }
 
+/// Bit of a stream position of an element whose packet begins with the high half of that byte, for listings in OpenCSD's style: OpenCSD
+/// has read the byte, and counts it.
+pub const INSIDE: u64 = 1 << 63;
+
 /// Where the bytes of a stream are in the file.
 pub enum Places {
     /// Offsets in the file are positions in the stream.

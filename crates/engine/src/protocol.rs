@@ -9,7 +9,7 @@ use tracewright_flow::{ElementSink, Graph};
 use tracewright_image::{Image, Moment};
 use tracewright_input as input;
 
-use crate::coresight::{CoreSight, Etm, Etm3, Itm, Ptm};
+use crate::coresight::{CoreSight, Etm, Etm3, Itm, Ptm, Stm};
 use crate::etrace::Etrace;
 use crate::problem::CannotDecode;
 use crate::sink::Mode;
@@ -111,6 +111,11 @@ pub trait Decoder<'i>: Send + Sync {
     }
     /// Returns the stream position of the last packet.
     fn last_offset(&self) -> Option<u64>;
+    /// Returns where OpenCSD's listing has the end of the trace: at the last packet, whose position may have the bit
+    /// [`INSIDE`](crate::place::INSIDE).
+    fn end_of_listing(&self) -> Option<u64> {
+        self.last_offset()
+    }
     /// Returns the stream position where the current gap begins, if there is one.
     fn gap_start(&self) -> Option<u64> {
         None
@@ -172,8 +177,8 @@ pub fn register<T: Protocol + input::SourceKind>(protocol: &'static T) {
 
 /// Returns the protocol of a source, if it is registered.
 pub(crate) fn of(source: &input::Source) -> Option<&'static dyn Plug> {
-    let built_in: [&'static dyn Plug; 5] =
-        [&CoreSight(Etm), &Etrace, &CoreSight(Etm3), &CoreSight(Ptm), &CoreSight(Itm)];
+    let built_in: [&'static dyn Plug; 6] =
+        [&CoreSight(Etm), &Etrace, &CoreSight(Etm3), &CoreSight(Ptm), &CoreSight(Itm), &CoreSight(Stm)];
     let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
     built_in.into_iter().chain(registered.iter().copied()).find(|protocol| protocol.reads(source))
 }

@@ -192,7 +192,7 @@ pub struct Handed {
 pub struct Finished {
     /// Unfinished packet at the end: its position, and number of its bytes.
     pub cut: Option<(u64, usize)>,
-    /// Stream position of the last packet.
+    /// Where OpenCSD's listing has the end of the trace.
     pub last: Option<u64>,
 }
 
@@ -360,7 +360,7 @@ impl<'a, T: Protocol> With<'a, T> for Finish<'_> {
 
     fn run<M: Mode>(self, parser: &mut T::Parser, feed: &mut Feed<'_, 'a, T, M>) -> Finished {
         feed.end(parser, self.0);
-        let last = feed.decoder.last_offset();
+        let last = feed.decoder.end_of_listing();
         feed.decoder.finish(self.0.end(), &mut feed.sink);
         Finished { cut: feed.cut, last }
     }

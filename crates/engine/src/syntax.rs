@@ -71,6 +71,12 @@ pub trait Syntax: Debug + Sized + Sync + 'static {
         0
     }
 
+    /// Returns how a packet lies in its first and last byte.
+    #[inline(always)]
+    fn halves(_packet: &Self::Packet) -> Halves {
+        Halves::default()
+    }
+
     /// Returns the state of a source before its first packet.
     fn told(params: &Self::Params) -> Self::Told;
     /// Updates the state with a packet of the source.
@@ -86,6 +92,19 @@ pub trait Syntax: Debug + Sized + Sync + 'static {
     }
     /// Writes what OpenCSD's packet lister writes after the bytes of a packet. `told` includes the packet.
     fn opencsd(_params: &Self::Params, _told: &Self::Told, _packet: &Self::Packet, _line: &mut Line) {}
+
+    /// Appends the bytes of a packet as OpenCSD's packet lister shows them. Returns the index that it shows; `index` is that of the first
+    /// byte. `skipped` is what was skipped just before in the same run of bytes.
+    fn opencsd_bytes(
+        _packet: &Self::Packet,
+        index: u64,
+        bytes: &[u8],
+        _skipped: Option<&SkippedRun>,
+        shown: &mut Vec<u8>,
+    ) -> u64 {
+        shown.extend(bytes);
+        index
+    }
 
     /// How OpenCSD's packet lister cuts skipped bytes into lines.
     const OPENCSD_SKIPS: Skips = Skips::Eights;
@@ -111,6 +130,35 @@ pub enum Skips {
     EightsAndRuns,
     /// Like [`Runs`](Self::Runs), but also before a zero, with which an A-Sync might start, and not within zeros.
     RunsAndZeros,
+}
+
+/// Bytes that were skipped, of one source without others between them in a frame.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SkippedRun {
+    /// OpenCSD's index of the first one.
+    pub index: u64,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// Number of nibbles 0xf at the end of the bytes that were skipped before.
+    pub ones_before: u64,
+}
+
+impl SkippedRun {
+    /// Returns the number of nibbles 0xf at the end, those before included if there are no others.
+    pub fn ones(&self) -> u64 {
+        let nibbles = self.bytes.iter().rev().flat_map(|byte| [byte >> 4, byte & 0xf]);
+        let ones = nibbles.take_while(|&nibble| nibble == 0xf).count();
+        ones as u64 + if ones == 2 * self.bytes.len() { self.ones_before } else { 0 }
+    }
+}
+
+/// How a packet lies in its first and last byte, where packets may begin and end in the middle of one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Halves {
+    /// Whether it begins with the high half of its first byte, which counts for the packet before.
+    pub begins_inside: bool,
+    /// Whether it ends with the low half of its last byte.
+    pub ends_inside: bool,
 }
 
 /// Most kinds of packets that a protocol can have.

@@ -2,7 +2,7 @@ use std::io::{self, Write};
 
 use tracewright::print::PacketPrinter;
 use tracewright_core::text::Printable;
-use tracewright_engine::{Found, Lost};
+use tracewright_engine::{Found, Halves, Lost};
 use tracewright_input::{Buffer, Capture};
 
 use crate::output::printable_path;
@@ -36,7 +36,7 @@ impl PacketPrinter for Text {
 
     fn packet(&mut self, out: &mut impl Write, found: &Found<'_>) -> io::Result<()> {
         let Self { words, line } = self;
-        let Found { source, place, bytes, padding, packet, .. } = *found;
+        let Found { source, place, bytes, halves, padding, packet, .. } = *found;
         words.clear();
         packet.words(words);
         line.clear();
@@ -50,12 +50,20 @@ impl PacketPrinter for Text {
         let room = width() - BEFORE;
         let mut dots = usize::from(padding > 0);
         let (mut bytes, mut words) = (&bytes[padding..], words.bytes());
+        let mut halves = halves;
         loop {
             let (now, later) = bytes.split_at(bytes.len().min(BYTES - dots));
             let (words_now, words_later) = split_words(words, room);
             line.text(if dots == 1 { ".. " } else { "" });
             for (i, byte) in now.iter().enumerate() {
-                line.text(if i == 0 { "" } else { " " }).hex_byte(*byte);
+                line.text(if i == 0 { "" } else { " " });
+                let ends_inside = halves.ends_inside && later.is_empty() && i + 1 == now.len();
+                let begins_inside = std::mem::take(&mut halves.begins_inside);
+                if begins_inside || ends_inside {
+                    half_byte(line, *byte, Halves { begins_inside, ends_inside });
+                } else {
+                    line.hex_byte(*byte);
+                }
             }
             if !words_now.is_empty() {
                 let width = (3 * (now.len() + dots)).saturating_sub(1);
@@ -83,6 +91,13 @@ impl PacketPrinter for Text {
     fn reset(&mut self, out: &mut impl Write, offset: u64) -> io::Result<()> {
         note(out, offset, "Barrier: another recording starts")
     }
+}
+
+/// Writes a byte. The half that belongs to another packet is a dot.
+fn half_byte(line: &mut Line, byte: u8, halves: Halves) {
+    let (high, low) = (format!("{:x}", byte >> 4), format!("{:x}", byte & 0xf));
+    line.text(if halves.ends_inside { "." } else { &high });
+    line.text(if halves.begins_inside { "." } else { &low });
 }
 
 /// A line that belongs to no source.

@@ -70,6 +70,7 @@ mod samples;
 mod shell;
 mod stalls;
 mod status;
+mod stm;
 mod support;
 mod terminal;
 mod timeline;

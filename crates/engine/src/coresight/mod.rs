@@ -5,9 +5,11 @@ mod etm3;
 mod itm;
 mod module;
 mod ptm;
+mod stm;
 
 pub use etm::Etm;
 pub use etm3::Etm3;
 pub use itm::Itm;
 pub use module::CoreSight;
 pub use ptm::Ptm;
+pub use stm::Stm;

@@ -15,7 +15,7 @@ use crate::problem::CannotDecode;
 use crate::protocol::{self, Options, Protocol};
 use crate::sink::Mode;
 use crate::stream::Feed;
-use crate::syntax::{Kind, Skips, Syntax};
+use crate::syntax::{Halves, Kind, SkippedRun, Skips, Syntax};
 
 /// A protocol of CoreSight as a protocol of the engine.
 #[derive(Debug)]
@@ -54,10 +54,25 @@ pub trait Module: Debug + Sized + Sync + 'static {
         false
     }
 
+    #[inline(always)]
+    fn halves(_packet: &Self::Packet) -> Halves {
+        Halves::default()
+    }
+
     fn words(params: &Self::Params, packet: &Self::Packet, line: &mut Line);
     fn fields(params: &Self::Params, packet: &Self::Packet, line: &mut Line);
     fn opencsd_protocol(params: &Self::Params) -> Option<&'static str>;
     fn opencsd(_params: &Self::Params, _packet: &Self::Packet, _line: &mut Line) {}
+    fn opencsd_bytes(
+        _packet: &Self::Packet,
+        index: u64,
+        bytes: &[u8],
+        _skipped: Option<&SkippedRun>,
+        shown: &mut Vec<u8>,
+    ) -> u64 {
+        shown.extend(bytes);
+        index
+    }
     fn exception(_params: &Self::Params, exception: &Exception) -> String {
         exception.number.to_string()
     }
@@ -279,6 +294,11 @@ impl<T: Module> Syntax for CoreSight<T> {
         T::is_filler(packet)
     }
 
+    #[inline(always)]
+    fn halves(packet: &T::Packet) -> Halves {
+        T::halves(packet)
+    }
+
     fn told(_: &T::Params) {}
 
     fn words(params: &T::Params, (): &(), packet: &T::Packet, line: &mut Line) {
@@ -295,6 +315,16 @@ impl<T: Module> Syntax for CoreSight<T> {
 
     fn opencsd(params: &T::Params, (): &(), packet: &T::Packet, line: &mut Line) {
         T::opencsd(params, packet, line);
+    }
+
+    fn opencsd_bytes(
+        packet: &T::Packet,
+        index: u64,
+        bytes: &[u8],
+        skipped: Option<&SkippedRun>,
+        shown: &mut Vec<u8>,
+    ) -> u64 {
+        T::opencsd_bytes(packet, index, bytes, skipped, shown)
     }
 
     fn exception(params: &T::Params, exception: &Exception) -> String {

@@ -3,13 +3,14 @@
 mod etm3;
 mod itm;
 mod ptm;
+mod stm;
 
 use std::collections::BTreeMap;
 
 use crate::registry::{SourceKind, WrongParam};
 
 /// All kinds that are built in.
-pub(crate) const KINDS: &[&dyn SourceKind] = &[&etm3::Etm3, &ptm::Ptm, &itm::Itm];
+pub(crate) const KINDS: &[&dyn SourceKind] = &[&etm3::Etm3, &ptm::Ptm, &itm::Itm, &stm::Stm];
 
 /// Names and values of a source's description: registers with numbers, and `id`.
 pub(crate) struct Given(BTreeMap<String, u32>);

@@ -9,6 +9,7 @@ use tracewright_core::{
     Block, Context, Element, Ended, Exception, Flow, GapReason, Isa, MemorySpace, Role, Security, TraceOn,
     Transaction,
 };
+use tracewright_coresight::stm::decode::opencsd as stm;
 use tracewright_engine::{At, Consumer, Line, Place};
 use tracewright_etm::Params;
 
@@ -27,6 +28,8 @@ pub struct OpenCsdLines {
 pub struct State {
     /// Place of the last line's packet: cycles of the same packet are a part of that line.
     last: Option<Place>,
+    /// Timestamp that the next message of an STM carries.
+    timestamp: Option<u64>,
     itm: itm::State,
 }
 
@@ -43,14 +46,20 @@ impl Consumer for OpenCsdLines {
         {
             return;
         }
-        let last = &mut state.last;
         if let Element::Cycles(Some(cycles)) = element
             && at.source.etm().is_none()
-            && *last == Some(at.place)
+            && state.last == Some(at.place)
             && line.bytes().ends_with(b")\n")
         {
             line.truncate(line.bytes().len() - 2);
             line.text(" [CC=").decimal((*cycles).into()).text("]; )\n");
+            return;
+        }
+        // A timestamp of an STM is a part of the line of its message.
+        if let Element::Timestamp { value, .. } = element
+            && at.source.opencsd_protocol() == Some("STM")
+        {
+            state.timestamp = Some(*value);
             return;
         }
         // What OpenCSD has no element for.
@@ -65,12 +74,15 @@ impl Consumer for OpenCsdLines {
             return;
         }
         head(line, at);
-        let _ = self.body(line, at, element);
+        let _ = match element {
+            Element::Message(message) => stm::write(line, message, state.timestamp.take()),
+            _ => self.body(line, at, element),
+        };
         line.text("\n");
-        *last = Some(at.place);
+        state.last = Some(at.place);
     }
 
-    fn end(&self, _state: &mut Self::State, line: &mut Line, at: &At<'_>, overflowed: bool) {
+    fn end(&self, _state: &mut State, line: &mut Line, at: &At<'_>, overflowed: bool) {
         head(line, at);
         let reason = if overflowed { "overflow" } else { "end-of-trace" };
         line.text("EO_TRACE( [").text(reason).text("])\nID:");

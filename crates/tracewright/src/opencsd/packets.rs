@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use tracewright_core::text::Printable;
-use tracewright_engine::{AnyPacket, Found, Line, Lost, Place, Role, Skips, Source};
+use tracewright_engine::{AnyPacket, Found, Line, Lost, Place, Role, SkippedRun, Skips, Source};
 use tracewright_etm::packet::{Packet, opencsd};
 use tracewright_input::{Buffer, Capture};
 
@@ -30,6 +30,8 @@ pub struct OpenCsdPackets {
     line: Line,
     /// By source: skipped bytes not yet printed.
     skipped: Vec<Skipped>,
+    /// By source: the run of bytes that were skipped just before.
+    runs: Vec<Option<SkippedRun>>,
 }
 
 /// Skipped bytes of one source, gathered to lines as OpenCSD does.
@@ -47,13 +49,15 @@ struct Skipped {
     in_zeros: bool,
     /// Whether the last byte was the first after such zeros.
     ended_zeros: bool,
+    /// Number of nibbles 0xf at the end of the line before.
+    ones_before: u64,
 }
 
 impl OpenCsdPackets {
     /// Creates a printer. Losses go to `report`: OpenCSD's listing has no line for them.
     pub fn new(report: fn(&Lost)) -> Self {
-        let (printers, skipped) = (Vec::new(), Vec::new());
-        Self { report, framed: false, printers, line: Line::default(), skipped }
+        let (printers, skipped, runs) = (Vec::new(), Vec::new(), Vec::new());
+        Self { report, framed: false, printers, line: Line::default(), skipped, runs }
     }
 
     /// Writes the line of a packet, or of skipped bytes if it is `None`.
@@ -188,12 +192,17 @@ impl OpenCsdPackets {
         Ok(())
     }
 
-    fn flush_skipped(&mut self, out: &mut impl Write, source: &Source<'_>) -> io::Result<()> {
-        let Skipped { bytes, index, .. } = std::mem::take(&mut self.skipped[source.index]);
+    /// Ends the line of skipped bytes, and returns them.
+    fn flush_skipped(&mut self, out: &mut impl Write, source: &Source<'_>) -> io::Result<Option<SkippedRun>> {
+        let Skipped { bytes, index, ones_before, .. } = std::mem::take(&mut self.skipped[source.index]);
         if bytes.is_empty() {
-            return Ok(());
+            self.skipped[source.index].ones_before = ones_before;
+            return Ok(None);
         }
-        self.line(out, source, index, &bytes, None)
+        self.line(out, source, index, &bytes, None)?;
+        let run = SkippedRun { index, bytes, ones_before };
+        self.skipped[source.index].ones_before = run.ones();
+        Ok(Some(run))
     }
 }
 
@@ -227,6 +236,7 @@ impl PacketPrinter for OpenCsdPackets {
     fn buffer(&mut self, out: &mut impl Write, capture: &Capture, buffer: &Buffer) -> io::Result<()> {
         self.printers = vec![opencsd::Printer::default(); capture.sources.len()];
         self.skipped = vec![Skipped::default(); capture.sources.len()];
+        self.runs = vec![None; capture.sources.len()];
         writeln!(out, "Using {} as trace source", Printable(&buffer.name))?;
         self.framed = buffer.format.is_framed();
         for &source in &buffer.sources {
@@ -246,12 +256,22 @@ impl PacketPrinter for OpenCsdPackets {
         if source.itm().is_some() {
             return self.itm(out, source, found);
         }
-        self.flush_skipped(out, source)?;
+        let run = self.flush_skipped(out, source)?;
+        if found.kind.role != Role::Skipped {
+            self.skipped[source.index].ones_before = 0;
+        }
         // Skipped bytes have been shown.
         if found.kind.role == Role::Skipped {
+            self.runs[source.index] = run;
             return Ok(());
         }
-        self.line(out, source, found.place.opencsd_index, found.bytes, Some(found.packet))
+        let run = self.runs[source.index].take().or(run);
+        let Found { place, bytes, halves, .. } = *found;
+        let start = place.opencsd_index + u64::from(halves.begins_inside);
+        let run = run.filter(|run| run.index + run.bytes.len() as u64 == start);
+        let mut shown = Vec::new();
+        let index = found.packet.opencsd_bytes(place.opencsd_index, bytes, run.as_ref(), &mut shown);
+        self.line(out, source, index, &shown, Some(found.packet))
     }
 
     /// OpenCSD ends a line of skipped bytes at eight, and before a zero, with which an A-Sync might start; but not within

@@ -7,9 +7,11 @@ pub mod opencsd;
 #[cfg(test)]
 pub(super) mod tests;
 
-use tracewright_core::{Element, GapReason, Message, Report, Reported, Write};
-use tracewright_flow::ElementSink;
+use tracewright_core::{Element, GapReason, MemorySpace, Message, Report, Reported, Write};
+use tracewright_flow::{ElementSink, Graph};
+use tracewright_image::{Image, Moment};
 
+use super::Params;
 use super::packet::{Packet, Span, State};
 use crate::shared::hold::Hold;
 
@@ -22,11 +24,15 @@ pub struct Options {
 }
 
 /// A decoder of STM: packets in, in the order of the stream, elements out.
+///
+/// Nothing here follows a program. The image is for what names addresses.
 #[derive(Clone, Debug)]
-pub struct Decoder {
+pub struct Decoder<'i> {
+    params: Params,
     options: Options,
+    graph: Graph<'i>,
     stream: Snapshot,
-    last_offset: Option<u64>,
+    last: Option<Span>,
 }
 
 /// The state of a [`Decoder`]. Decoders in equal states emit the same elements for the same packets.
@@ -45,15 +51,41 @@ impl Snapshot {
     }
 }
 
-impl Decoder {
+impl<'i> Decoder<'i> {
     /// Creates a decoder of a source's packets.
-    pub fn new(options: Options) -> Self {
-        Self { options, stream: Snapshot::lost(GapReason::Start, 0), last_offset: None }
+    pub fn new(params: &Params, image: &'i Image, options: Options) -> Self {
+        let (params, graph) = (params.clone(), Graph::new(image, false));
+        Self { params, options, graph, stream: Snapshot::lost(GapReason::Start, 0), last: None }
     }
 
     /// Continues at stream position `offset`.
-    pub fn resume(&mut self, offset: u64) {
+    pub fn resume(&mut self, offset: u64, _moment: Moment) {
         self.stream.hold.resume(offset);
+    }
+
+    /// Returns the parameters of the source.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Returns the options.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Returns the program.
+    pub fn image(&self) -> &'i Image {
+        self.graph.image()
+    }
+
+    /// Returns the graph of the program, which stays empty.
+    pub fn graph_mut(&mut self) -> &mut Graph<'i> {
+        &mut self.graph
+    }
+
+    /// Returns the memory space of addresses.
+    pub fn space(&self) -> MemorySpace {
+        MemorySpace::ANY
     }
 
     /// Returns the stream position at which the current gap began, if there is one.
@@ -62,9 +94,14 @@ impl Decoder {
         self.stream.hold.gap_start()
     }
 
+    /// Returns the nibbles of the last packet.
+    pub fn last(&self) -> Option<Span> {
+        self.last
+    }
+
     /// Returns the stream position of the last packet.
     pub fn last_offset(&self) -> Option<u64> {
-        self.last_offset
+        self.last.map(|span| span.offset())
     }
 
     /// Returns the state that determines how later packets are decoded.
@@ -74,7 +111,8 @@ impl Decoder {
 
     /// Resets the decoder at stream position `offset`.
     pub fn restart(&mut self, offset: u64) {
-        *self = Self { stream: Snapshot::lost(GapReason::Start, offset), last_offset: None, ..*self };
+        self.stream = Snapshot::lost(GapReason::Start, offset);
+        self.last = None;
     }
 
     /// Reports that the parser skips bytes from stream position `offset` on in search of an ASYNC.
@@ -104,7 +142,7 @@ impl Decoder {
     #[inline]
     pub fn packet(&mut self, span: Span, packet: &Packet, sink: &mut impl ElementSink) {
         let offset = span.offset();
-        self.last_offset = Some(offset);
+        self.last = Some(span);
         if !self.stream.hold.is_held() {
             self.stream.hold.tell(offset, sink);
             if !matches!(packet, Packet::Async { .. }) {

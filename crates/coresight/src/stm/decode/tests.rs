@@ -1,17 +1,19 @@
 use tracewright_core::{Element, GapReason, Message, Report, Reported, Write};
+use tracewright_image::Image;
 use tracewright_testkit::Rng;
 
 use super::{Decoder, Options};
 use crate::stm::encode::{self, Encoder};
 use crate::stm::packet::{Encoding, Packet, Parser, Span, StmSink};
+use crate::stm::{Params, Registers};
 
 /// A parser's sink that decodes.
-struct Feed<'d> {
-    decoder: &'d mut Decoder,
+struct Feed<'d, 'i> {
+    decoder: &'d mut Decoder<'i>,
     elements: Vec<(u64, Element)>,
 }
 
-impl StmSink for Feed<'_> {
+impl StmSink for Feed<'_, '_> {
     fn packet(&mut self, span: Span, _: &[u8], packet: &Packet) {
         let elements = &mut self.elements;
         self.decoder.packet(span, packet, &mut |at: u64, element: &Element| elements.push((at, *element)));
@@ -24,7 +26,8 @@ impl StmSink for Feed<'_> {
 }
 
 pub(in crate::stm) fn decode(bytes: &[u8], options: Options) -> Vec<(u64, Element)> {
-    let mut decoder = Decoder::new(options);
+    let image = Image::builder().build();
+    let mut decoder = Decoder::new(&Params::new(&Registers::default()), &image, options);
     let mut parser = Parser::new();
     let mut feed = Feed { decoder: &mut decoder, elements: Vec::new() };
     parser.feed(bytes, &mut feed);

@@ -210,6 +210,11 @@ impl Kind {
         all
     };
 
+    /// Returns whether this stands for nibbles that could not be read as a packet.
+    pub const fn is_error(self) -> bool {
+        self as usize >= Self::NotSync as usize
+    }
+
     /// Returns the name in the specification.
     pub const fn name(self) -> &'static str {
         ROWS[self as usize].1

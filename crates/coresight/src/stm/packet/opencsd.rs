@@ -34,6 +34,11 @@ const fn names(kind: Kind) -> (&'static str, &'static str) {
     }
 }
 
+/// Returns the name of a kind of packets, without marks and timestamps.
+pub const fn name(kind: Kind) -> &'static str {
+    names(kind).0
+}
+
 const fn is_marked(kind: Kind) -> bool {
     matches!(kind as usize, number if number >= Kind::D4M as usize && number <= Kind::D64Mts as usize)
 }
@@ -58,8 +63,8 @@ pub fn write(out: &mut impl Write, packet: &Packet, previous: Option<Kind>) -> f
         Packet::Master { number, wide: false } => write!(out, "; Master={number:#04x}")?,
         Packet::Channel { number, .. } => write!(out, "; Chan={number:#06x}")?,
         Packet::Data { size, value, .. } => data(out, size, value)?,
-        Packet::Malformed { kind } => of(out, Some(kind))?,
-        Packet::Incomplete { kind } => of(out, kind.or(previous))?,
+        Packet::Malformed { kind } => of(out, Some(kind), previous)?,
+        Packet::Incomplete { kind } => of(out, kind, previous)?,
         _ => {}
     }
     match packet.timestamp().filter(|_| names(kind).0 != "RESERVED") {
@@ -75,8 +80,11 @@ fn data(out: &mut impl Write, size: Size, value: u64) -> fmt::Result {
     write!(out, "; Data={value:#0width$x}", width = 2 + usize::from(size.nibbles()))
 }
 
-/// Writes the kind that a bad packet would have been. Its timestamp was not read.
-fn of(out: &mut impl Write, kind: Option<Kind>) -> fmt::Result {
-    let kind = kind.unwrap_or(Kind::NotSync);
+/// Writes the kind that a bad packet would have been: without its timestamp, which was not read. An ASYNC is known only at its end:
+/// before that it is of the same kind as the packet before, as OpenCSD sees it.
+fn of(out: &mut impl Write, kind: Option<Kind>, previous: Option<Kind>) -> fmt::Result {
+    let Some(kind) = kind.filter(|&kind| kind != Kind::Async) else {
+        return write!(out, "[{}]", names(previous.unwrap_or(Kind::NotSync)).0);
+    };
     write!(out, "[{}{}]", names(kind).0, if is_marked(kind) { "M" } else { "" })
 }
