@@ -5,7 +5,7 @@
  *   opencsd MODE FILE [--repeat N] [--digest] [--fsync | --hsync] [--source SPEC]... [--image FILE,ADDRESS]...
  *     SPEC = ID,PROTO,TRCCONFIGR,TRCIDR0,TRCIDR1,TRCIDR2,TRCIDR8[,TRCDEVARCH]
  *            PROTO is etm4 or ete, everything else hexadecimal (0x is optional)
- *     or ID,PROTO,ETMCR,ETMIDR,ETMCCER, where PROTO is ptm or etm3. All sources have one of the two forms.
+ *     or ID,PROTO,ETMCR,ETMIDR,ETMCCER, where PROTO is ptm, etm3 or stm, which ignores the registers. All sources have one of the two forms.
  *
  * Modes
  *   frames     16-byte CoreSight frames taken apart, no packets. A sink that adds up lengths hangs on every
@@ -42,6 +42,9 @@
  * PTM and ETMv3 have the same classes, of which a packet may have several, in this order: 2 for the address of a branch, an
  * I-Sync or a waypoint update, 5 for a branch's exception, 1 for atoms, 3 for a timestamp, and 4 for a count of cycles in a
  * packet of a PTM, or in an ETMv3's packet that is nothing but a count.
+ * STM has class 3, after the others of its packet, and
+ *   6  D4..D64, TRIG, FREQ, MERR, GERR, VERSION: the value, with bit 63 flipped if it is marked.
+ *   7  M8, C8, C16: the current master << 16 | channel.
  *
  * In `decode`, `kinds` has the ranges, the instructions in them and the exceptions. A source hashes for each range
  * start, end, and number of instructions << 1 | whether the last one was executed; for each exception the number and
@@ -57,13 +60,14 @@
 #include <time.h>
 
 #include <opencsd/c_api/opencsd_c_api.h>
+#include <opencsd/stm/trc_pkt_types_stm.h>
 
 #define FNV_BASIS 0xcbf29ce484222325u
 #define FNV_PRIME 0x100000001b3u
 #define MAX_ID 0x6f /* trace IDs go from 0x01 to here; the others are reserved */
 #define KINDS 0x800 /* a power of two above every ocsd_etmv4_i_pkt_type */
 
-enum { NONE, ATOM, ADDR, TIME, CYCLES, EXCEPTION }; /* what the digest makes of a packet */
+enum { NONE, ATOM, ADDR, TIME, CYCLES, EXCEPTION, VALUE, CHANNEL }; /* what the digest makes of a packet */
 
 struct kind {
     const char *name;
@@ -121,6 +125,13 @@ static const struct kind etm3_kinds[KINDS] = {
     ETM3(BAD_SEQUENCE, "BAD_SEQUENCE"), ETM3(BAD_TRACEMODE, "BAD_TRACEMODE"), ETM3(RESERVED, "I_RESERVED"),
 };
 
+#define STM(name) [STM_PKT_##name] = { #name, NONE }
+static const struct kind stm_kinds[KINDS] = {
+    STM(NOTSYNC), STM(INCOMPLETE_EOT), STM(ASYNC), STM(VERSION), STM(FREQ), STM(NULL), STM(TRIG), STM(GERR), STM(MERR),
+    STM(M8), STM(C8), STM(C16), STM(FLAG), STM(D4), STM(D8), STM(D16), STM(D32), STM(D64), STM(BAD_SEQUENCE),
+    STM(RESERVED),
+};
+
 enum mode { FRAMES, FORMATTED, SOURCE, DECODE };
 static const char *const mode_names[] = { "frames", "formatted", "source", "decode" };
 
@@ -136,6 +147,7 @@ struct source {
         ocsd_etmv4_cfg etm4;
         ocsd_ptm_cfg ptm;
         ocsd_etmv3_cfg etm3;
+        ocsd_stm_cfg stm;
     } config;
     const struct protocol *protocol;
     uint8_t id;
@@ -278,12 +290,49 @@ static ocsd_datapath_resp_t hash_etm3(const void *context, const ocsd_datapath_o
     return OCSD_RESP_CONT;
 }
 
+static ocsd_datapath_resp_t hash_stm(const void *context, const ocsd_datapath_op_t op, const ocsd_trc_index_t index,
+                                     const void *packet)
+{
+    struct source *source = (struct source *)context;
+    const ocsd_stm_pkt *p = packet;
+    (void)index;
+    if (op != OCSD_OP_DATA)
+        return OCSD_RESP_CONT;
+    uint64_t marked = p->pkt_has_marker ? UINT64_C(1) << 63 : 0;
+    switch (p->type) {
+    case STM_PKT_D4:
+        hash_value(source, VALUE, (p->payload.D8 & 0xf) ^ marked);
+        break;
+    case STM_PKT_D8: case STM_PKT_TRIG: case STM_PKT_MERR: case STM_PKT_GERR: case STM_PKT_VERSION:
+        hash_value(source, VALUE, p->payload.D8 ^ marked);
+        break;
+    case STM_PKT_D16:
+        hash_value(source, VALUE, p->payload.D16 ^ marked);
+        break;
+    case STM_PKT_D32: case STM_PKT_FREQ:
+        hash_value(source, VALUE, p->payload.D32 ^ marked);
+        break;
+    case STM_PKT_D64:
+        hash_value(source, VALUE, p->payload.D64 ^ marked);
+        break;
+    case STM_PKT_M8: case STM_PKT_C8: case STM_PKT_C16:
+        hash_value(source, CHANNEL, (uint64_t)p->master << 16 | p->channel);
+        break;
+    default:
+        break;
+    }
+    if (p->pkt_has_ts)
+        hash_value(source, TIME, p->timestamp);
+    return OCSD_RESP_CONT;
+}
+
 /* 1.3.3 makes an ETE packet processor, but see add_source(). */
 static const struct protocol protocols[] = {
     { "etm4", OCSD_BUILTIN_DCD_ETMV4I, kinds, (FnDefPktDataIn)(void *)hash_packet },
     { "ete", OCSD_BUILTIN_DCD_ETMV4I, kinds, (FnDefPktDataIn)(void *)hash_packet },
     { "ptm", OCSD_BUILTIN_DCD_PTM, ptm_kinds, (FnDefPktDataIn)(void *)hash_ptm },
     { "etm3", OCSD_BUILTIN_DCD_ETMV3, etm3_kinds, (FnDefPktDataIn)(void *)hash_etm3 },
+    { "stm", OCSD_BUILTIN_DCD_STM, stm_kinds, (FnDefPktDataIn)(void *)hash_stm },
 };
 
 static void attach_packets(dcd_tree_handle_t tree, struct source *source)
@@ -514,6 +563,8 @@ static void add_source(const char *spec)
         source.config.ptm = (ocsd_ptm_cfg){ .reg_ctrl = c.reg_configr, .reg_idr = c.reg_idr0, .reg_ccer = c.reg_idr1,
                                             .reg_trc_id = source.id, .arch_ver = ARCH_V7,
                                             .core_prof = profile_CortexA };
+    } else if (source.protocol->kinds == stm_kinds) {
+        source.config.stm = (ocsd_stm_cfg){ .reg_tcsr = (uint32_t)source.id << 16 };
     } else {
         source.config.etm3 = (ocsd_etmv3_cfg){ .reg_ctrl = c.reg_configr, .reg_idr = c.reg_idr0,
                                                .reg_ccer = c.reg_idr1, .reg_trc_id = source.id, .arch_ver = ARCH_V7,

@@ -17,6 +17,7 @@ mod opencsd;
 mod ours;
 mod profile;
 mod qemu;
+mod stm;
 mod symbols;
 mod tool;
 
@@ -69,7 +70,7 @@ const SLOW_ROUND_BYTES: usize = 16 << 20;
 type Other = (fn(&str) -> bool, fn(Option<&str>, bool) -> Result<usize, String>);
 
 /// Benchmarks of anything but reading traces.
-const OTHERS: [Other; 8] = [
+const OTHERS: [Other; 9] = [
     (|word| word == older::NAME, |_, check| older::tables(check)),
     (|word| word == "profile", |_, check| profile::tables(check)),
     (|word| word == "symbols", |_, check| symbols::tables(check)),
@@ -78,6 +79,7 @@ const OTHERS: [Other; 8] = [
     (|word| word == delta::NAME, |_, check| delta::tables(check)),
     (|word| word == itm::NAME, |_, check| itm::tables(check)),
     (|word| word == qemu::NAME, |_, check| qemu::tables(check)),
+    (|word| word == stm::NAME, |_, check| stm::tables(check)),
 ];
 
 fn main() -> ExitCode {
