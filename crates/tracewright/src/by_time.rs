@@ -299,7 +299,8 @@ impl ElementsByTime {
         for outcome in &mut buffers {
             let buffer = outcome.value.buffer;
             let of_buffer = elements.iter().filter(|of| of.buffer == buffer);
-            restrict(outcome, elements.is_empty(), of_buffer.map(|of| (of.id, &of.listed)));
+            let listed: Vec<_> = of_buffer.map(|of| (of.id, &of.listed)).collect();
+            restrict(outcome, elements.is_empty(), &listed);
         }
         Ok(LastByTime { elements, dropped: last.dropped, buffers })
     }

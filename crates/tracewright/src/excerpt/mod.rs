@@ -179,8 +179,9 @@ impl Trace {
                 let has_any = |of: &Excerpt| of.elements().any(|of| !matches!(of.element, Element::End));
                 let value: Vec<_> = found.into_values().filter(has_any).collect();
                 outcome.sources = sources.into_values().collect();
-                let listed = value.iter().flat_map(|of| of.elements().map(move |listed| (of.id, listed)));
-                restrict(&mut outcome, is_whole && value.is_empty(), listed);
+                let listed: Vec<_> =
+                    value.iter().flat_map(|of| of.elements().map(move |listed| (of.id, listed))).collect();
+                restrict(&mut outcome, is_whole && value.is_empty(), &listed);
                 return Ok(outcome.map(|_| value));
             }
             // Only sources of which there is not enough are decoded again.
@@ -211,20 +212,16 @@ fn end_of(buffer: &Buffer) -> Option<u64> {
 }
 
 /// Leaves of an outcome what concerns the elements that are `listed`, each with the number of its source.
-pub(crate) fn restrict<'a, T>(
-    outcome: &mut Outcome<T>,
-    is_all: bool,
-    listed: impl Iterator<Item = (u16, &'a Listed)> + Clone,
-) {
+pub(crate) fn restrict<T>(outcome: &mut Outcome<T>, is_all: bool, listed: &[(u16, &Listed)]) {
     if !is_all {
         // Before the part that was decoded a source may well be synchronised, and others were decoded before.
         let is_of_part =
             |problem: &Problem| !matches!(problem, Problem::Unsynchronised { .. } | Problem::Nothing);
         outcome.diagnostics.retain(|diagnostic| is_of_part(&diagnostic.problem));
     }
-    outcome.tally = tally(listed.clone().map(|(_, listed)| listed));
+    outcome.tally = tally(listed.iter().map(|(_, listed)| *listed));
     for of in &mut outcome.sources {
-        let listed = listed.clone().filter(|(id, _)| *id == of.source.id).map(|(_, listed)| listed);
+        let listed = listed.iter().filter(|(id, _)| *id == of.source.id).map(|(_, listed)| *listed);
         of.missing = MissingCode::default();
         for listed in listed.clone() {
             if let Element::NoCode { address, space } = listed.element {
