@@ -111,8 +111,8 @@ pub trait Decoder<'i>: Send + Sync {
     }
     /// Returns the stream position of the last packet.
     fn last_offset(&self) -> Option<u64>;
-    /// Returns where OpenCSD's listing has the end of the trace: at the last packet, whose position may have the bit
-    /// [`INSIDE`](crate::place::INSIDE).
+    /// Returns where OpenCSD's listing has the end of the trace: at the last packet, whose position has its top bit set
+    /// if the packet begins with the high half of that byte.
     fn end_of_listing(&self) -> Option<u64> {
         self.last_offset()
     }

@@ -18,7 +18,7 @@ pub trait Grammar {
     const ZEROS: usize;
     /// The packet that an A-Sync is.
     const ASYNC: Self::Packet;
-    /// Most bytes of a packet: [`MOST`] at most. Only an A-Sync can have more: those before its last are then bytes without
+    /// Most bytes of a packet: 32 at most. Only an A-Sync can have more: those before its last are then bytes without
     /// synchronisation.
     const MAX_PACKET: usize;
     /// Whether an A-Sync resets the state.
