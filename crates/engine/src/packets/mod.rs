@@ -108,9 +108,9 @@ pub trait AnyPacket {
     fn words(&self, line: &mut Line);
     /// Writes its fields as members of a JSON object, with a comma before each.
     fn fields(&self, line: &mut Line);
-    /// Writes what OpenCSD's packet lister writes after its bytes ([`Syntax::opencsd`]).
+    /// Writes what OpenCSD's packet lister writes after its bytes ([`Syntax::opencsd`](crate::Syntax::opencsd)).
     fn opencsd(&self, line: &mut Line);
-    /// Appends its bytes as OpenCSD's packet lister shows them ([`Syntax::opencsd_bytes`]).
+    /// Appends its bytes as OpenCSD's packet lister shows them ([`Syntax::opencsd_bytes`](crate::Syntax::opencsd_bytes)).
     fn opencsd_bytes(
         &self,
         index: u64,
@@ -118,7 +118,7 @@ pub trait AnyPacket {
         skipped: Option<&SkippedRun>,
         shown: &mut Vec<u8>,
     ) -> u64;
-    /// Returns it as the protocol's own type ([`Syntax::Packet`]).
+    /// Returns it as the protocol's own type ([`Syntax::Packet`](crate::Syntax::Packet)).
     fn of_protocol(&self) -> &dyn Any;
 }
 
