@@ -6,16 +6,17 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::fs;
 use std::hint::black_box;
+use std::marker::PhantomData;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use tracewright_core::stream::{Grammar, Parser, Resync};
+use tracewright_core::stream::{Grammar, PacketSink, Parser, Resync};
 use tracewright_core::{Block, Element, Ended, TraceId};
 use tracewright_coresight::{etm3, ptm};
 use tracewright_flow::{Counts, ElementSink, Graph, Instructions};
 use tracewright_frames::{Deframer, Demux, Format, Framer, Options};
 use tracewright_image::Image;
-use tracewright_input::{Capture, Protocol, Source};
+use tracewright_input::{Capture, Packing, Protocol, Source};
 use tracewright_testkit::{captures, skip};
 
 use crate::Layer;
@@ -213,6 +214,23 @@ impl Older for etm3::Params {
     }
 }
 
+/// Counts packets by their first byte, and uses their values, so that none is left uncomputed.
+struct Count<P> {
+    counts: [u64; 256],
+    values: u64,
+    protocol: PhantomData<P>,
+}
+
+impl<P: Older> PacketSink<P::Packet> for Count<P> {
+    #[inline(always)]
+    fn packet(&mut self, _: u64, bytes: &[u8], packet: &P::Packet) {
+        if let Some(&header) = bytes.first() {
+            self.counts[usize::from(header)] += 1;
+        }
+        self.values = self.values.wrapping_add(P::value(packet));
+    }
+}
+
 /// A source of a capture.
 struct Traced<P> {
     name: String,
@@ -233,12 +251,13 @@ impl<P: Older> Traced<P> {
             Protocol::Registered(params) => (&**params as &dyn std::any::Any).downcast_ref::<P>().cloned(),
             _ => None,
         };
-        // A buffer of one source has no frames.
-        let of = |params: &P| match capture.sources.len() {
-            1 => bytes.clone(),
+        let buffer = &capture.buffers[0];
+        let of = |params: &P| match buffer.format {
+            Packing::Source => bytes.clone(),
             _ => streams.get(&params.id().get()).cloned().unwrap_or_default(),
         };
-        let sources = capture.sources.iter().filter_map(params).map(|params| (of(&params), params));
+        let sources = buffer.sources.iter().filter_map(|&index| params(&capture.sources[index]));
+        let sources = sources.map(|params| (of(&params), params)).filter(|(bytes, _)| !bytes.is_empty());
         let (unframed, params) = sources.max_by_key(|(bytes, _)| bytes.len())?;
         let mut framed = Vec::new();
         let mut framer = Framer::new(Options::default());
@@ -296,16 +315,11 @@ impl<P: Older> Traced<P> {
         let start = Instant::now();
         match layer {
             Layer::Packets => {
-                let (mut counts, mut values) = ([0_u64; 256], 0_u64);
-                // Uses the values of packets, so that none is left uncomputed.
-                let mut sink = |_: u64, bytes: &[u8], packet: &P::Packet| {
-                    counts[usize::from(bytes.first().copied().unwrap_or(0))] += 1;
-                    values = values.wrapping_add(P::value(packet));
-                };
+                let mut sink = Count::<P> { counts: [0; 256], values: 0, protocol: PhantomData };
                 let mut parser = self.parser();
                 (0..repeat).for_each(|_| parser.feed(&self.unframed, &mut sink));
                 parser.finish(&mut sink);
-                black_box((counts, values));
+                black_box((sink.counts, sink.values));
             }
             Layer::Blocks => {
                 black_box(self.decode(ours::Blocks::default(), repeat).0.sum);

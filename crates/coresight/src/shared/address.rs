@@ -168,7 +168,27 @@ impl AddressBytes {
         Err(NoAddress::More)
     }
 
+    /// Reads the address at the start of a little-endian word as [`read`](Self::read) does, without a branch for each byte. Returns
+    /// `None` for what is rare: five bytes, or exception bytes that follow.
+    #[inline(always)]
+    pub(crate) fn in_word(word: u32, encoding: Encoding) -> Option<(Self, usize)> {
+        let last = (!word & 0x8080_8080).trailing_zeros() as usize / 8;
+        if last == 4 {
+            return None;
+        }
+        let all = word & 0x7e | word >> 1 & 0x3f80 | word >> 2 & 0x1f_c000 | word >> 3 & 0xfe0_0000;
+        let width = match encoding {
+            Encoding::Original => 7 * (last as u8 + 1),
+            Encoding::Alternative => [7, 13, 20, 27][last],
+        };
+        if encoding == Encoding::Alternative && last > 0 && all >> width & 1 == 1 {
+            return None;
+        }
+        Some((Self { bits: all & ((1 << width) - 1), width, state: None, exception: false }, last + 1))
+    }
+
     /// Returns the new address, after `previous` in `state`, and its instruction state.
+    #[inline]
     pub const fn apply(&self, previous: u32, state: State) -> (u32, State) {
         let state = match self.state {
             Some(state) => state,

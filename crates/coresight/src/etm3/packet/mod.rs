@@ -1,6 +1,7 @@
 //! Packets of ETMv3: their syntax, and the state that is needed to decompress them.
 
 mod emit;
+mod hot;
 mod kind;
 mod opencsd;
 mod parser;

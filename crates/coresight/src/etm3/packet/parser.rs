@@ -4,8 +4,9 @@ use std::convert::Infallible;
 
 use tracewright_core::stream::{self, Grammar, PacketSink, Stop};
 
+use super::hot;
 use super::read::{kind_of, read};
-use super::types::{Atoms, Packet};
+use super::types::Packet;
 use super::{Kind, MAX_PACKET, TraceState, ZEROS};
 use crate::etm3::Params;
 
@@ -31,25 +32,16 @@ impl Grammar for Params {
         read(bytes, self, strict, state)
     }
 
-    /// Nearly all bytes are P-headers.
     #[inline(always)]
     fn common<S: PacketSink<Packet>>(
         &self,
         bytes: &[u8],
-        mut at: usize,
+        at: usize,
         position: u64,
-        _: &mut TraceState,
+        state: &mut TraceState,
         sink: &mut S,
     ) -> usize {
-        let cycle_accurate = self.cycle_accurate();
-        while let Some(&header) = bytes.get(at)
-            && header & 0x81 == 0x80
-            && let Some(atoms) = Atoms::of_header(header, cycle_accurate)
-        {
-            sink.packet(position + at as u64, &[header], &Packet::Atoms(atoms));
-            at += 1;
-        }
-        at
+        hot::run(bytes, at, position, self, state, sink)
     }
 
     fn not_sync(len: u64) -> Packet {

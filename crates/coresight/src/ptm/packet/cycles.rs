@@ -19,6 +19,16 @@ pub(super) fn read(bytes: &[u8], most: usize) -> Option<(u32, usize)> {
     Some((count, len))
 }
 
+/// Reads a count of one or two bytes at the start of a little-endian word. Returns `None` if it has more.
+#[inline(always)]
+pub(super) fn in_word(word: u32) -> Option<(u32, usize)> {
+    let two = word >> 6 & 1;
+    if two & word >> 15 == 1 {
+        return None;
+    }
+    Some((word >> 2 & 0xf | (word >> 4 & 0x7f0) * two, 1 + two as usize))
+}
+
 /// Appends a count, with `low` in the other bits of the first byte.
 pub(super) fn write(count: u32, low: u8, bytes: &mut Vec<u8>) {
     let mut rest = count >> 4;

@@ -4,6 +4,7 @@
 //! hold their values and how many bits were told, and [`State`] is what they are compressed against.
 
 mod cycles;
+mod hot;
 mod kind;
 pub mod opencsd;
 mod parser;

@@ -2,9 +2,10 @@
 
 use std::convert::Infallible;
 
-use tracewright_core::stream::{self, Grammar, Stop};
+use tracewright_core::stream::{self, Grammar, PacketSink, Stop};
 
 use super::Kind;
+use super::hot;
 use super::read::{State, read};
 use super::types::Packet;
 use super::{MAX_PACKET, ZEROS};
@@ -25,6 +26,18 @@ impl Grammar for Params {
     #[inline]
     fn read(&self, bytes: &[u8], _: bool, state: &mut State) -> Result<(Packet, usize), Stop<Packet>> {
         read(bytes, self, state)
+    }
+
+    #[inline(always)]
+    fn common<S: PacketSink<Packet>>(
+        &self,
+        bytes: &[u8],
+        at: usize,
+        position: u64,
+        state: &mut State,
+        sink: &mut S,
+    ) -> usize {
+        hot::run(bytes, at, position, self, state, sink)
     }
 
     fn not_sync(len: u64) -> Packet {

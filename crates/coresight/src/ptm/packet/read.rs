@@ -54,15 +54,19 @@ fn atom(header: u8, bytes: &[u8], params: &Params) -> Result<(Packet, usize), St
         let (cycles, len) = cycles::read(bytes, cycles::ATOM_BYTES).ok_or(Stop::More)?;
         return Ok((Packet::CycleAtom { taken: header & 2 == 0, cycles }, len));
     }
+    atoms(header).map(|atoms| (Packet::Atoms(atoms), 1)).ok_or(RESERVED)
+}
+
+/// Returns the atoms of a header, if there are any.
+pub(super) const fn atoms(header: u8) -> Option<Atoms> {
     // The highest bit below bit 7 stands before the atoms, oldest first, 0 is taken.
     let pattern = header & 0x7c;
     if pattern == 0 {
-        return Err(RESERVED);
+        return None;
     }
     let count = 6 - pattern.leading_zeros() as u8;
     let newest_first = !header >> 1 & ((1 << count) - 1);
-    let bits = newest_first.reverse_bits() >> (8 - count);
-    Ok((Packet::Atoms(Atoms { bits, count }), 1))
+    Some(Atoms { bits: newest_first.reverse_bits() >> (8 - count), count })
 }
 
 fn branch(bytes: &[u8], params: &Params, state: &mut State) -> Result<(Packet, usize), Stop> {

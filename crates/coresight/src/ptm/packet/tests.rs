@@ -1,3 +1,5 @@
+use tracewright_testkit::Rng;
+
 use super::*;
 use crate::ptm::{Params, Registers};
 use crate::shared::address::State as AddressState;
@@ -170,5 +172,30 @@ fn what_is_not_a_packet_ends_at_the_next_a_sync() {
             continue;
         };
         assert!(matches!(first, Packet::Reserved | Packet::Malformed { .. }), "{bad:02x?}: {packets:?}");
+    }
+}
+
+/// The hot loop reads what the general form reads, which reads the same bytes in small chunks.
+#[test]
+fn any_bytes_in_any_chunks() {
+    for seed in 0..3000 {
+        let mut rng = Rng::new(seed);
+        let params = params(rng.next_u64() as u32 & (1 << 12 | 3 << 14 | 1 << 28));
+        // An I-Sync tells all that later addresses need.
+        let mut bytes = vec![8];
+        bytes.extend(rng.bytes(4).iter().map(|byte| byte & !2));
+        bytes.extend(vec![0; 1 + usize::from(params.context_id_bytes)]);
+        for _ in 0..1 + rng.below(6) {
+            let mut more = rng.bytes(9);
+            match rng.below(4) {
+                0 => {}
+                // Atoms, or headers without a meaning.
+                1 => more.iter_mut().for_each(|byte| *byte |= 0x80),
+                // Branches of all lengths.
+                _ => (more[0], more[3]) = (more[0] | 1, more[3] & rng.pick(&[0xff_u8, 0x7f])),
+            }
+            bytes.extend(more);
+        }
+        parse(&params, &bytes);
     }
 }
