@@ -255,6 +255,8 @@ pub struct Patterns {
     stm: u64,
     /// Runs of zeros that end in no A-Sync: memory is full of them, trace of Arm's protocols has next to none.
     stray: u64,
+    /// Bytes that are left of an ETMv4 address or context, in which zeros are no stray ones.
+    payload: u8,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -322,7 +324,11 @@ impl Patterns {
             self.long += u64::from(self.zeros == LONG && self.seen == LONG);
         }
         self.seen += 1;
-        self.stray += u64::from(self.zeros >= STRAY && !matches!(byte, 0 | 0x80));
+        self.stray += u64::from(self.zeros >= STRAY && !matches!(byte, 0 | 0x80) && self.payload == 0);
+        self.payload = match byte {
+            _ if self.payload > 0 => self.payload - 1,
+            _ => payload(byte),
+        };
         self.zeros = if byte == 0 { self.zeros + 1 } else { 0 };
         for nibble in [byte & 0xf, byte >> 4] {
             // A VERSION message follows: f, 0, 0.
@@ -357,5 +363,17 @@ impl Patterns {
         } else {
             (Looks::Unknown, 0)
         }
+    }
+}
+
+/// Returns the most bytes behind a header of ETMv4 that may be zeros, the next header included: contexts and addresses of 64 bits.
+fn payload(header: u8) -> u8 {
+    let (address, context) = (8, 1 + 4 + 4);
+    match header {
+        0x81 => context + 1,
+        0x82 | 0x83 => address / 2 + context + 1,
+        0x85 | 0x86 => address + context + 1,
+        0x9d | 0x9e => address + 1,
+        _ => 0,
     }
 }
