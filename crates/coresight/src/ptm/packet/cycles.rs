@@ -26,7 +26,7 @@ pub(super) fn in_word(word: u32) -> Option<(u32, usize)> {
     if two & word >> 15 == 1 {
         return None;
     }
-    Some((word >> 2 & 0xf | (word >> 4 & 0x7f0) * two, 1 + two as usize))
+    Some((word >> 2 & 0xf | ((word >> 4 & 0x7f0) * two), 1 + two as usize))
 }
 
 /// Appends a count, with `low` in the other bits of the first byte.
