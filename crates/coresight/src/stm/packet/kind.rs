@@ -234,7 +234,7 @@ impl Kind {
     }
 
     /// Returns the size of the value, and whether it is marked, of kinds that have one.
-    const fn data(self) -> Option<(Size, bool)> {
+    pub(super) const fn data(self) -> Option<(Size, bool)> {
         let number = (self as usize).wrapping_sub(Self::D4 as usize);
         if number < 4 * Size::ALL.len() {
             return Some((Size::ALL[number % Size::ALL.len()], number >= 2 * Size::ALL.len()));

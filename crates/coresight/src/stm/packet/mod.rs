@@ -3,6 +3,7 @@
 //! A [`Parser`] takes bytes in chunks of any size. [`Packet::write`] is the reverse. A byte's low nibble comes first; numbers come
 //! with their most significant nibble first. The tables of [`Kind`] say which nibbles a packet begins with, and how many follow.
 
+mod hot;
 mod kind;
 mod nibbles;
 pub mod opencsd;

@@ -1,6 +1,7 @@
 //! Parsing of a byte stream into packets.
 
 use super::MAX_PACKET;
+use super::hot;
 use super::kind::Kind;
 use super::nibbles::{PADDING, Span, nibble, word};
 use super::read::{State, Stop, read};
@@ -173,6 +174,12 @@ impl Parser {
         sink: &mut impl StmSink,
     ) -> Result<(), Stop> {
         while *at < until {
+            if limit == usize::MAX {
+                *at = hot::run(window, *at, position, &mut self.state, sink);
+                if *at >= until {
+                    break;
+                }
+            }
             let (packet, len) = read(window, *at, limit, &mut self.state)?;
             let span = Span { start: position + *at as u64, nibbles: len as u64 };
             sink.packet(span, &window[*at / 2..(*at + len).div_ceil(2)], &packet);
