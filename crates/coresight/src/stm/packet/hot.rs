@@ -15,7 +15,7 @@ pub(super) const WINDOW: usize = 32;
 
 /// Reads packets from nibble `at` on while they have a value and [`WINDOW`] bytes are left. Returns the nibble at which the first other
 /// packet starts. `position` is the position of the first nibble of `bytes`.
-#[inline(always)]
+#[inline(never)]
 pub(super) fn run(
     bytes: &[u8],
     mut at: usize,

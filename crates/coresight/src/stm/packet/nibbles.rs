@@ -70,11 +70,12 @@ pub(super) fn nibble(bytes: &[u8], at: usize) -> u8 {
 #[inline(always)]
 pub(super) const fn number(word: u64, count: u8) -> u64 {
     const LOW: u64 = 0x0f0f_0f0f_0f0f_0f0f;
-    if count == 0 {
-        return 0;
-    }
     let swapped = word.swap_bytes();
-    ((swapped & LOW) << 4 | swapped >> 4 & LOW) >> (64 - 4 * count as u32)
+    let first_highest = (swapped & LOW) << 4 | swapped >> 4 & LOW;
+    match first_highest.checked_shr(64 - 4 * count as u32) {
+        Some(number) => number,
+        None => 0,
+    }
 }
 
 /// A writer of nibbles.
