@@ -188,9 +188,10 @@ impl<'a> Reading<'a> {
     fn give(&mut self, len: usize, to: &mut impl Receive) {
         let bytes = &self.chunk[..len];
         (self.bytes, self.at) = (self.bytes + len as u64, self.at + len as u64);
-        match len {
-            0 => self.unpack.finish(to),
-            _ => self.unpack.feed(bytes, to),
+        // No bytes are taken, too: a router forgets the packets of the bytes before.
+        self.unpack.feed(bytes, to);
+        if len == 0 {
+            self.unpack.finish(to);
         }
     }
 }

@@ -11,8 +11,8 @@ pub trait PacketPrinter {
     fn buffer(&mut self, out: &mut impl Write, capture: &Capture, buffer: &Buffer) -> io::Result<()>;
     /// Prints a packet.
     fn packet(&mut self, out: &mut impl Write, found: &Found<'_>) -> io::Result<()>;
-    /// Prints packets in a row that only fill the line: where the first begins, their kind, and how many.
-    fn fillers(&mut self, _: &mut impl Write, _offset: u64, _kind: &str, _count: u64) -> io::Result<()> {
+    /// Prints packets in a row that only fill the line.
+    fn fillers(&mut self, _: &mut impl Write, _: &Fillers) -> io::Result<()> {
         Ok(())
     }
     /// Prints bytes of a source that were skipped while it was not synchronised.
@@ -29,6 +29,19 @@ pub trait PacketPrinter {
     fn reset(&mut self, out: &mut impl Write, offset: u64) -> io::Result<()>;
 }
 
+/// Packets in a row that only fill the line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fillers {
+    /// Number of their source in the buffer; `None` if they belong to no source.
+    pub id: Option<u16>,
+    /// Offset in the trace file at which the first begins.
+    pub offset: u64,
+    /// Their kind.
+    pub kind: &'static str,
+    /// How many.
+    pub count: u64,
+}
+
 /// Visitor that prints the packets of a buffer. Printing stops where the output fails.
 #[derive(Debug)]
 pub struct PrintPackets<'a, W, P> {
@@ -36,8 +49,7 @@ pub struct PrintPackets<'a, W, P> {
     printer: &'a mut P,
     capture: &'a Capture,
     buffer: &'a Buffer,
-    /// Packets in a row that only fill the line: where the first begins, their kind, and how many.
-    fillers: Option<(u64, &'static str, u64)>,
+    fillers: Option<Fillers>,
     failed: io::Result<()>,
 }
 
@@ -67,8 +79,8 @@ impl<'a, W: Write, P: PacketPrinter> PrintPackets<'a, W, P> {
 
     /// Prints a row of fillers as one line.
     fn end_fillers(&mut self) {
-        if let Some((offset, kind, count)) = self.fillers.take() {
-            self.print(|printer, out| printer.fillers(out, offset, kind, count));
+        if let Some(fillers) = self.fillers.take() {
+            self.print(|printer, out| printer.fillers(out, &fillers));
         }
     }
 }
@@ -81,7 +93,12 @@ impl<W: Write, P: PacketPrinter> Visitor for PrintPackets<'_, W, P> {
 
     fn packet(&mut self, found: &Found<'_>) {
         if found.is_filler {
-            self.fillers.get_or_insert((found.place.offset, found.kind.name, 0)).2 += 1;
+            let (id, kind) = (found.source.map(|source| source.id), found.kind.name);
+            if self.fillers.is_some_and(|before| (before.id, before.kind) != (id, kind)) {
+                self.end_fillers();
+            }
+            let offset = found.place.offset;
+            self.fillers.get_or_insert(Fillers { id, offset, kind, count: 0 }).count += 1;
         } else {
             self.print(|printer, out| printer.packet(out, found));
         }

@@ -1,6 +1,6 @@
 use std::io::{self, Write};
 
-use tracewright::print::PacketPrinter;
+use tracewright::print::{Fillers, PacketPrinter};
 use tracewright_engine::{Found, Lost};
 use tracewright_input::{Buffer, Capture};
 
@@ -22,10 +22,17 @@ impl Default for Rows {
 }
 
 impl Rows {
-    /// Writes a row that belongs to no source.
-    fn note(&mut self, out: &mut impl Write, offset: u64, kind: &str, text: String) -> io::Result<()> {
+    /// Writes a row without bytes.
+    fn note(
+        &mut self,
+        out: &mut impl Write,
+        (offset, id): (u64, Option<u16>),
+        kind: &str,
+        text: String,
+    ) -> io::Result<()> {
         let buffer = self.buffer.as_str().into();
-        self.csv.row([buffer, offset.into(), Cell::Nothing, kind.into(), Cell::Nothing, text.into()]);
+        let id = id.map(u32::from).into();
+        self.csv.row([buffer, offset.into(), id, kind.into(), Cell::Nothing, text.into()]);
         out.write_all(self.csv.take().as_bytes())
     }
 }
@@ -56,15 +63,16 @@ impl PacketPrinter for Rows {
         out.write_all(csv.take().as_bytes())
     }
 
-    fn fillers(&mut self, out: &mut impl Write, offset: u64, kind: &str, count: u64) -> io::Result<()> {
-        self.note(out, offset, kind, format!("{count} packets"))
+    fn fillers(&mut self, out: &mut impl Write, fillers: &Fillers) -> io::Result<()> {
+        let Fillers { id, offset, kind, count } = *fillers;
+        self.note(out, (offset, id), kind, format!("{count} packets"))
     }
 
     fn lost(&mut self, out: &mut impl Write, lost: &Lost) -> io::Result<()> {
-        self.note(out, lost.offset, "Lost", format!("{} bytes, {}", lost.len, lost.reason))
+        self.note(out, (lost.offset, None), "Lost", format!("{} bytes, {}", lost.len, lost.reason))
     }
 
     fn reset(&mut self, out: &mut impl Write, offset: u64) -> io::Result<()> {
-        self.note(out, offset, "Barrier", "another recording starts".into())
+        self.note(out, (offset, None), "Barrier", "another recording starts".into())
     }
 }

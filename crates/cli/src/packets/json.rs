@@ -1,6 +1,6 @@
 use std::io::{self, Write};
 
-use tracewright::print::PacketPrinter;
+use tracewright::print::{Fillers, PacketPrinter};
 use tracewright_engine::{Found, Lost};
 use tracewright_input::{Buffer, Capture};
 
@@ -43,8 +43,10 @@ impl PacketPrinter for Json {
         out.write_all(line.bytes())
     }
 
-    fn fillers(&mut self, out: &mut impl Write, offset: u64, kind: &str, count: u64) -> io::Result<()> {
-        writeln!(out, r#"{}{offset},"kind":"{kind}","packets":{count}}}"#, self.start)
+    fn fillers(&mut self, out: &mut impl Write, fillers: &Fillers) -> io::Result<()> {
+        let Fillers { id, offset, kind, count } = fillers;
+        let id = id.map_or(String::new(), |id| format!(r#","id":{id}"#));
+        writeln!(out, r#"{}{offset}{id},"kind":"{kind}","packets":{count}}}"#, self.start)
     }
 
     fn lost(&mut self, out: &mut impl Write, lost: &Lost) -> io::Result<()> {

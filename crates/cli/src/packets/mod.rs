@@ -1,5 +1,6 @@
 //! `tracewright packets`: every packet of a capture.
 
+mod channels;
 mod csv;
 mod json;
 mod text;
@@ -33,6 +34,7 @@ use crate::table::TableArgs;
   tracewright packets juno/ --from 0x1234 --to 0x1240
   tracewright packets juno/ --json | jq 'select(.kind == \"Exception\")'
   tracewright packets juno/ --style opencsd
+  tracewright packets swo.bin --packing source --source itm --text 0
   tracewright packets etb.bin --packing coresight --source etm4,id=0x10
   tracewright packets samples/etrace
   tracewright packets median.te_inst_raw \\
@@ -50,6 +52,12 @@ pub struct Opts {
     #[command(flatten)]
     table: TableArgs,
 
+    /// Show the text that software wrote to this stimulus port of an ITM or channel of an STM, and nothing else (several: 0,1).
+    ///
+    /// Values of more than a byte are text, too: the lowest byte first, without zero bytes.
+    #[arg(long, value_name = "PORT", value_delimiter = ',', conflicts_with = "style")]
+    text: Vec<u32>,
+
     /// How packets and elements are worded.
     #[arg(long, value_enum, default_value_t = Style::Tracewright, conflicts_with_all = ["json", "format"])]
     style: Style,
@@ -65,6 +73,9 @@ enum Style {
 
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
+    if !opts.text.is_empty() {
+        return channels::run(opts);
+    }
     match (opts.table.json, opts.style) {
         _ if opts.table.is_csv() => print(opts, csv::Rows::default()),
         (true, _) => print(opts, json::Json::default()),

@@ -1,6 +1,7 @@
 use std::io::{self, Write};
 
-use tracewright::print::PacketPrinter;
+use tracewright::print::{Fillers, PacketPrinter};
+use tracewright::words;
 use tracewright_core::text::Printable;
 use tracewright_engine::{Found, Halves, Lost};
 use tracewright_input::{Buffer, Capture};
@@ -40,13 +41,7 @@ impl PacketPrinter for Text {
         words.clear();
         packet.words(words);
         line.clear();
-        line.hex(place.offset, 10).text("  ");
-        match source.map(|source| source.id) {
-            Some(id @ 0..=0xff) => line.text("0x").hex_byte(id as u8),
-            Some(id) => line.text(&format!("{id:#04x}")),
-            None => line.text("--  "),
-        };
-        line.text("  ");
+        begin(line, place.offset, source.map(|source| source.id));
         let room = width() - BEFORE;
         let mut dots = usize::from(padding > 0);
         let (mut bytes, mut words) = (&bytes[padding..], words.bytes());
@@ -78,19 +73,51 @@ impl PacketPrinter for Text {
         }
     }
 
-    fn fillers(&mut self, out: &mut impl Write, offset: u64, kind: &str, count: u64) -> io::Result<()> {
-        let plural = if count == 1 { "" } else { "s" };
-        note(out, offset, &format!("{kind}: {count} packet{plural}"))
+    fn fillers(&mut self, out: &mut impl Write, fillers: &Fillers) -> io::Result<()> {
+        let Fillers { id, offset, kind, count } = *fillers;
+        self.note(out, offset, id, &format!("{kind}: {}", words::count(count, "packet")))
     }
 
     fn lost(&mut self, out: &mut impl Write, lost: &Lost) -> io::Result<()> {
-        let plural = if lost.len == 1 { "" } else { "s" };
-        note(out, lost.offset, &format!("Lost: {} byte{plural}, {}", lost.len, lost.reason))
+        let bytes = words::count(lost.len, "byte");
+        self.note(out, lost.offset, None, &format!("Lost: {bytes}, {}", lost.reason))
     }
 
     fn reset(&mut self, out: &mut impl Write, offset: u64) -> io::Result<()> {
-        note(out, offset, "Barrier: another recording starts")
+        self.note(out, offset, None, "Barrier: another recording starts")
     }
+}
+
+impl Text {
+    /// Writes words without bytes.
+    fn note(&mut self, out: &mut impl Write, offset: u64, id: Option<u16>, words: &str) -> io::Result<()> {
+        let line = &mut self.line;
+        line.clear();
+        begin(line, offset, id);
+        line.blanks(3 * BYTES + 1);
+        let mut words = words.as_bytes();
+        loop {
+            let (now, later) = split_words(words, width() - BEFORE);
+            line.append(now);
+            line.text("\n");
+            if later.is_empty() {
+                return out.write_all(line.bytes());
+            }
+            line.blanks(BEFORE);
+            words = later;
+        }
+    }
+}
+
+/// Writes the first columns: offset and trace ID.
+fn begin(line: &mut Line, offset: u64, id: Option<u16>) {
+    line.hex(offset, 10).text("  ");
+    match id {
+        Some(id @ 0..=0xff) => line.text("0x").hex_byte(id as u8),
+        Some(id) => line.text(&format!("{id:#04x}")),
+        None => line.text("--  "),
+    };
+    line.text("  ");
 }
 
 /// Writes a byte. The half that belongs to another packet is a dot.
@@ -98,22 +125,6 @@ fn half_byte(line: &mut Line, byte: u8, halves: Halves) {
     let (high, low) = (format!("{:x}", byte >> 4), format!("{:x}", byte & 0xf));
     line.text(if halves.ends_inside { "." } else { &high });
     line.text(if halves.begins_inside { "." } else { &low });
-}
-
-/// A line that belongs to no source.
-fn note(out: &mut impl Write, offset: u64, words: &str) -> io::Result<()> {
-    write!(out, "{offset:#10x}  --  {:21}", "")?;
-    let mut words = words.as_bytes();
-    loop {
-        let (now, later) = split_words(words, width() - BEFORE);
-        out.write_all(now)?;
-        writeln!(out)?;
-        if later.is_empty() {
-            return Ok(());
-        }
-        write!(out, "{:BEFORE$}", "")?;
-        words = later;
-    }
 }
 
 /// What fits on a line, and the rest. Breaks after a comma if there is one, else at a blank.

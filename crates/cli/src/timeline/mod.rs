@@ -8,6 +8,7 @@ use tracewright::timeline::{Chrome, Firefox, Perfetto, SliceWriter, SourceSlices
 use tracewright::words::{self, Wanted, how_to_get};
 use tracewright::{Capture, Clocks, ThreadNames, Trace, has_timestamps};
 use tracewright_core::text::Printable;
+use tracewright_input::Source;
 use tracewright_profile::slices::{Limits, Shown};
 use tracewright_profile::{Kind, Named};
 
@@ -228,6 +229,12 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             ));
         }
     }
+    for (index, name) in names.iter().enumerate() {
+        let source = &capture.sources[index];
+        if !source.traces_instructions() && clocks.kind(index).is_none() && has_timestamps(source) {
+            remark(&format!("{name}: its messages are left out: they have timestamps (--clock time)"));
+        }
+    }
     let is_empty = done.iter().all(|source| source.slices == 0 && source.messages == 0);
     if is_empty {
         report("there are no slices: the timeline is empty");
@@ -270,7 +277,10 @@ fn by_time(opts: &Opts, capture: &Capture) -> Result<bool, Error> {
         None => {
             let has_delta = capture.sources.iter().any(|source| source.delta.is_some());
             let is_told = capture.sources.iter().any(|source| source.time.is_some() && has_timestamps(source));
-            Ok(is_told && !has_delta && !has_window)
+            // STMs have nothing else.
+            let are_stamped = |source: &Source| !source.traces_instructions() && has_timestamps(source);
+            let is_alone = capture.sources.iter().all(are_stamped);
+            Ok((is_told || is_alone) && !has_delta && !has_window)
         }
     }
 }

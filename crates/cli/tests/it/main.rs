@@ -7,6 +7,7 @@ mod annotate;
 mod autofdo_offsets;
 mod book;
 mod captures;
+mod channel_text;
 mod check;
 mod cli;
 mod compressed;

@@ -172,7 +172,7 @@ fn fields(line: &mut Line, packet: &Packet) -> std::fmt::Result {
             None => write!(line, r#","hardware":{hardware},"value":"{value:#x}""#),
         },
         Packet::NotSync { len } => write!(line, r#","bytes":{len}"#),
-        Packet::Reserved { header } => write!(line, r#","header":"{header:#04x}""#),
+        Packet::Reserved { header } => write!(line, r#","header":"{header:#x}""#),
         Packet::Malformed { kind } | Packet::Incomplete { kind } => {
             write!(line, r#","of":"{}""#, kind.name())
         }

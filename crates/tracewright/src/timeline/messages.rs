@@ -8,6 +8,7 @@ use tracewright_profile::slices::Limits;
 use tracewright_profile::{Clock, Kind, Told};
 
 use super::slices::Event;
+use crate::channel_text::OpenLines;
 use crate::listing::messages;
 
 /// Messages of a source.
@@ -25,7 +26,7 @@ pub struct Messages<'c> {
     tracks: BTreeMap<Track, u32>,
     names: Vec<String>,
     /// Text of each track that no end of a line has followed, and when it began.
-    lines: BTreeMap<u32, (u64, String)>,
+    lines: OpenLines<u32, u64>,
     /// Exceptions that are handled, the outermost first, and whether each is shown.
     active: Vec<(u16, bool)>,
     line: Line,
@@ -68,7 +69,7 @@ impl<'c> Messages<'c> {
             pending: Vec::new(),
             tracks: BTreeMap::new(),
             names: Vec::new(),
-            lines: BTreeMap::new(),
+            lines: OpenLines::new(MOST_TEXT),
             active: Vec::new(),
             line: Line::default(),
         }
@@ -114,7 +115,7 @@ impl<'c> Messages<'c> {
     pub fn finish(&mut self, at: &At<'_>, out: &mut impl Events) {
         self.settle(at, out);
         self.leave_to(0, out);
-        for (track, (time, text)) in std::mem::take(&mut self.lines) {
+        for (track, (time, text)) in self.lines.end_all() {
             self.instant(track, time, &text, out);
         }
     }
@@ -176,14 +177,7 @@ impl<'c> Messages<'c> {
 
     /// Takes a byte of text. A line is one instant, at the time of its first byte.
     fn text(&mut self, track: u32, byte: u8, out: &mut impl Events) {
-        let (_, text) = self.lines.entry(track).or_insert((self.now, String::new()));
-        if !matches!(byte, b'\n' | b'\r') {
-            text.push(byte.into());
-            if text.len() < MOST_TEXT {
-                return;
-            }
-        }
-        if let Some((time, text)) = self.lines.remove(&track)
+        if let Some((time, text)) = self.lines.push(track, self.now, byte)
             && !text.is_empty()
         {
             self.instant(track, time, &text, out);
