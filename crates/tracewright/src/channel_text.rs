@@ -5,7 +5,7 @@ use std::ops::{ControlFlow, Range};
 
 use tracewright_core::{Element, GapReason, Message, Write};
 use tracewright_engine::{At, Consumer, Engine, Source};
-use tracewright_input::Buffer;
+use tracewright_input::{self as input, Buffer};
 
 use crate::error::Error;
 use crate::outcome::Outcome;
@@ -243,7 +243,7 @@ impl Trace {
     ) -> Result<Outcome<BTreeSet<u32>>, Error> {
         let sources = buffer.sources.iter().map(|&index| &self.capture().sources[index]);
         let others = sources.filter(|source| source.traces_instructions());
-        let trace = self.clone().except(others.filter_map(|source| source.number()).collect());
+        let trace = self.clone().except(others.filter_map(input::Source::number).collect());
         let take = |output: &TextOutput, range: Range<usize>| take(&output.texts[range]);
         let gathered = trace.decode_buffer(engine, buffer, &Gather { channels }, true, take)?;
         Ok(gathered.map(|output| output.written))
