@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{ControlFlow, Range};
 
+use serde_json::{Value, json};
 use tracewright_core::{Element, GapReason, Message, Write};
 use tracewright_engine::{At, Consumer, Engine, Source};
 use tracewright_input::{self as input, Buffer};
@@ -10,6 +11,7 @@ use tracewright_input::{self as input, Buffer};
 use crate::error::Error;
 use crate::outcome::Outcome;
 use crate::trace::Trace;
+use crate::words;
 
 /// Most bytes of a line. A longer one goes on in the next.
 const MOST_BYTES: usize = 4096;
@@ -102,6 +104,30 @@ pub enum TextKind {
         /// How often, since the line before.
         times: u64,
     },
+}
+
+impl ChannelText {
+    /// Returns a JSON object of text in a buffer with this name.
+    pub fn json(&self, buffer: &str) -> Value {
+        let Self { id, offset, time, kind, .. } = self;
+        let mut object = json!({ "buffer": buffer, "offset": offset, "id": id });
+        let mut add = |name: &str, value: Option<Value>| value.map(|value| object[name] = value);
+        match kind {
+            TextKind::Line { master, channel, text } => {
+                add("kind", Some("text".into()));
+                add("master", master.map(Value::from));
+                add("channel", Some((*channel).into()));
+                add("text", Some(text.as_str().into()));
+            }
+            TextKind::Gap { reason, times } => {
+                add("kind", Some("gap".into()));
+                add("reason", Some(words::gap(*reason).into()));
+                add("times", Some((*times).into()));
+            }
+        }
+        add("time", time.map(|time| format!("{time:#x}").into()));
+        object
+    }
 }
 
 /// Text in the order of the trace, and all channels that were written to.

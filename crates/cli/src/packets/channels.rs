@@ -5,16 +5,15 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
-use serde_json::{Value, json};
 use tracewright::channel_text::{ChannelText, TextKind};
-use tracewright::csv::{Cell, Csv};
+use tracewright::csv::{self, Csv};
 use tracewright::{Capture, words};
 use tracewright_core::text::Printable;
 use tracewright_input::{Buffer, Source};
 
-use super::Opts;
-use crate::json::{address, first_line, last_line};
-use crate::output::{Error, Outcome, Output, Readable, remark, report, report_problem};
+use super::{Opts, report_read};
+use crate::json::{first_line, last_line};
+use crate::output::{Error, Outcome, Output, Readable, remark};
 use crate::progress;
 
 /// Runs the verb.
@@ -35,7 +34,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let mut print = Print {
         capture,
         is_json: opts.table.json,
-        csv: opts.table.is_csv().then(|| Csv::new("buffer,offset,id,kind,master,channel,text")),
+        csv: opts.table.is_csv().then(csv::channel_text::table),
         names_source: writers > 1,
         names_channel: opts.text.len() > 1,
     };
@@ -53,12 +52,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         })?;
         printed?;
         out.flush()?;
-        read.diagnostics.iter().for_each(report_problem);
-        read.unread.iter().for_each(|line| report(line));
-        for line in words::packet_faults(&read.tally) {
-            report(&format!("{}: {line}", buffer.name));
-        }
-        outcome = outcome.and(Outcome::of(&read));
+        outcome = outcome.and(report_read(buffer, &read, false));
         reasons.extend(read.reason_ids());
         readable.note(capture, buffer, &read);
         written.extend(read.value);
@@ -79,17 +73,12 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
 /// Says that there is no text, and where something was written.
 fn nothing(wanted: &[u32], written: &BTreeSet<u32>) -> String {
     const SHOWN: usize = 16;
-    let listed = |channels: &mut dyn Iterator<Item = &u32>| {
-        channels.map(u32::to_string).collect::<Vec<_>>().join(", ")
-    };
-    let mut line = format!("no text was written to channel {}", listed(&mut wanted.iter()));
-    if !written.is_empty() {
-        let _ = write!(line, "; something was to {}", listed(&mut written.iter().take(SHOWN)));
-        if written.len() > SHOWN {
-            let _ = write!(line, " and {} more", written.len() - SHOWN);
-        }
-    }
-    line
+    let listed = |channels: Vec<String>| channels.join(", ");
+    let wanted = listed(wanted.iter().map(u32::to_string).collect());
+    let some = listed(written.iter().take(SHOWN).map(u32::to_string).collect());
+    let more = if written.len() > SHOWN { ", ..." } else { "" };
+    let others = if written.is_empty() { String::new() } else { format!("; something was to {some}{more}") };
+    format!("no text was written to channel {wanted}{others}")
 }
 
 /// A printer of text.
@@ -106,10 +95,10 @@ impl Print<'_> {
     fn text(&mut self, out: &mut impl Write, buffer: &Buffer, text: &ChannelText) -> io::Result<()> {
         match &mut self.csv {
             Some(csv) => {
-                csv.row(cells(&buffer.name, text));
+                csv::channel_text::row(csv, &buffer.name, text);
                 out.write_all(csv.take().as_bytes())
             }
-            None if self.is_json => writeln!(out, "{}", object(&buffer.name, text)),
+            None if self.is_json => writeln!(out, "{}", text.json(&buffer.name)),
             None => self.line(out, text),
         }
     }
@@ -142,35 +131,4 @@ impl Print<'_> {
             }
         }
     }
-}
-
-fn cells<'t>(buffer: &'t str, ChannelText { id, offset, kind, .. }: &'t ChannelText) -> [Cell<'t>; 7] {
-    let (kind, master, channel, text) = match kind {
-        TextKind::Line { master, channel, text } => {
-            ("text", master.map(u32::from), Some(*channel), text.as_str())
-        }
-        TextKind::Gap { reason, .. } => ("gap", None, None, words::gap(*reason)),
-    };
-    let id = u32::from(*id);
-    [buffer.into(), (*offset).into(), id.into(), kind.into(), master.into(), channel.into(), text.into()]
-}
-
-fn object(buffer: &str, ChannelText { id, offset, time, kind, .. }: &ChannelText) -> Value {
-    let mut object = json!({ "buffer": buffer, "offset": offset, "id": id });
-    let mut add = |name: &str, value: Option<Value>| value.map(|value| object[name] = value);
-    match kind {
-        TextKind::Line { master, channel, text } => {
-            add("kind", Some("text".into()));
-            add("master", master.map(Value::from));
-            add("channel", Some((*channel).into()));
-            add("text", Some(text.as_str().into()));
-        }
-        TextKind::Gap { reason, times } => {
-            add("kind", Some("gap".into()));
-            add("reason", Some(words::gap(*reason).into()));
-            add("times", Some((*times).into()));
-        }
-    }
-    add("time", time.map(|time| address(time).into()));
-    object
 }

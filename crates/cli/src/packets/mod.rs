@@ -111,7 +111,7 @@ fn print(opts: &Opts, mut printer: impl PacketPrinter) -> Result<Outcome, Error>
         let ids: Vec<_> = ids.filter(|&id| trace.is_chosen(id)).collect();
         printer.end(&mut out, buffer, &ids, read.value)?;
         out.flush()?;
-        outcome = outcome.and(report_read(buffer, &read));
+        outcome = outcome.and(report_read(buffer, &read, true));
         reasons.extend(read.reason_ids());
         readable.note(capture, buffer, &read);
     }
@@ -123,9 +123,9 @@ fn print(opts: &Opts, mut printer: impl PacketPrinter) -> Result<Outcome, Error>
     Ok(outcome)
 }
 
-/// Reports what is wrong with the packets of a buffer; says whether all are there. Damage is in the output already.
-pub fn report_read<T>(buffer: &Buffer, read: &tracewright::Outcome<T>) -> Outcome {
-    let is_new = |problem: &Problem| !matches!(problem, Problem::Damage(_));
+/// Reports what is wrong with the packets of a buffer; says whether all are there. Damage may be in the output already.
+pub fn report_read<T>(buffer: &Buffer, read: &tracewright::Outcome<T>, shows_damage: bool) -> Outcome {
+    let is_new = |problem: &Problem| !(shows_damage && matches!(problem, Problem::Damage(_)));
     read.diagnostics.iter().filter(|of| is_new(&of.problem)).for_each(report_problem);
     read.unread.iter().for_each(|line| report(line));
     for line in words::packet_faults(&read.tally) {

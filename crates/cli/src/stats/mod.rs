@@ -84,7 +84,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             stats.text(&mut out)?;
         }
         out.flush()?;
-        outcome = outcome.and(report_read(buffer, &read));
+        outcome = outcome.and(report_read(buffer, &read, true));
         readable.note(capture, buffer, &read);
     }
     readable.refuse_nothing()?;

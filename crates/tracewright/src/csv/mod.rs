@@ -8,6 +8,7 @@
 
 pub mod annotate;
 pub mod call_tree;
+pub mod channel_text;
 pub mod coverage;
 pub mod diff;
 pub mod exceptions;

@@ -157,6 +157,38 @@ impl Decoder<'_> {
     /// Runs over the instructions of a P-header. The last one is held back.
     #[inline]
     pub(super) fn atoms(&mut self, offset: u64, atoms: Atoms, sink: &mut impl ElementSink) {
+        if !self.within(offset, atoms) {
+            self.across(offset, atoms, sink);
+        }
+    }
+
+    /// Runs over the instructions of a P-header if the current block goes on behind them. Returns whether it does.
+    #[inline(always)]
+    fn within(&mut self, offset: u64, atoms: Atoms) -> bool {
+        let (At::In(id, done), None) = (self.place.at, self.stream.held_return) else { return false };
+        let held = self.stream.held;
+        let ran = u32::from(held.is_some()) + u32::from(atoms.count.saturating_sub(1));
+        if done + ran >= self.graph.node(id).count() {
+            return false;
+        }
+        let last = atoms.count.checked_sub(1).map(|last| Held {
+            offset,
+            passed: atoms.passed(last),
+            cycles: atoms.cycles_before(last),
+        });
+        let held_cycles = held.map_or(0, |held| held.cycles);
+        let cycles =
+            u32::from(held_cycles) + u32::from(atoms.cycles) - u32::from(last.map_or(0, |last| last.cycles));
+        self.stream.cycles = self.stream.cycles.saturating_add(cycles);
+        self.place.at = At::In(id, done + ran);
+        self.place.unsure = self.place.unsure.saturating_sub(ran as u8);
+        self.stream.held = last;
+        true
+    }
+
+    /// Runs over the instructions of a P-header one by one. The last one is held back.
+    #[inline(never)]
+    fn across(&mut self, offset: u64, atoms: Atoms, sink: &mut impl ElementSink) {
         self.release(offset, sink);
         let Some(last) = atoms.count.checked_sub(1) else {
             self.stream.cycles = self.stream.cycles.saturating_add(atoms.cycles.into());
