@@ -31,7 +31,7 @@ pub const NAME: &str = "coresight";
 const LAYERS: [Layer; 3] = [Layer::Packets, Layer::Blocks, Layer::Profile];
 
 /// A protocol, as benchmarks see it.
-trait Older: Grammar<Run = Infallible> + Clone + 'static {
+trait Older: Grammar + Clone + 'static {
     /// Its name in OpenCSD's driver.
     const NAME: &'static str;
     /// Where OpenCSD's packet stage resumes after an error.
@@ -55,6 +55,7 @@ trait Older: Grammar<Run = Infallible> + Clone + 'static {
         packet: &Self::Packet,
         sink: &mut impl ElementSink,
     );
+    fn row(decoder: &mut Self::Decoder<'_>, offset: u64, row: Self::Run, sink: &mut impl ElementSink);
     fn finish(decoder: &mut Self::Decoder<'_>, offset: u64, sink: &mut impl ElementSink);
     fn graph<'d, 'i>(decoder: &'d mut Self::Decoder<'i>) -> &'d Graph<'i>;
 }
@@ -137,6 +138,10 @@ impl Older for ptm::Params {
         decoder.packet(offset, packet, sink);
     }
 
+    fn row(_: &mut Self::Decoder<'_>, _: u64, row: Infallible, _: &mut impl ElementSink) {
+        match row {}
+    }
+
     fn finish(decoder: &mut Self::Decoder<'_>, offset: u64, sink: &mut impl ElementSink) {
         decoder.finish(offset, sink);
     }
@@ -205,6 +210,16 @@ impl Older for etm3::Params {
         decoder.packet(offset, packet, sink);
     }
 
+    #[inline(always)]
+    fn row(
+        decoder: &mut Self::Decoder<'_>,
+        offset: u64,
+        row: etm3::packet::Headers,
+        sink: &mut impl ElementSink,
+    ) {
+        decoder.headers(offset, row, sink);
+    }
+
     fn finish(decoder: &mut Self::Decoder<'_>, offset: u64, sink: &mut impl ElementSink) {
         decoder.finish(offset, sink);
     }
@@ -221,13 +236,33 @@ struct Count<P> {
     protocol: PhantomData<P>,
 }
 
-impl<P: Older> PacketSink<P::Packet> for Count<P> {
+impl<P: Older> PacketSink<P::Packet, P::Run> for Count<P> {
     #[inline(always)]
     fn packet(&mut self, _: u64, bytes: &[u8], packet: &P::Packet) {
         if let Some(&header) = bytes.first() {
             self.counts[usize::from(header)] += 1;
         }
         self.values = self.values.wrapping_add(P::value(packet));
+    }
+}
+
+/// A decoder and its sink. A sink that counts takes rows of packets together, as in the engine.
+struct Feed<'i, P: Older, S> {
+    decoder: P::Decoder<'i>,
+    sink: S,
+}
+
+impl<P: Older, S: ElementSink> PacketSink<P::Packet, P::Run> for Feed<'_, P, S> {
+    const RUNS: bool = S::FOLLOWS;
+
+    #[inline(always)]
+    fn packet(&mut self, offset: u64, _: &[u8], packet: &P::Packet) {
+        P::decode(&mut self.decoder, offset, packet, &mut self.sink);
+    }
+
+    #[inline(always)]
+    fn run(&mut self, offset: u64, row: P::Run) {
+        P::row(&mut self.decoder, offset, row, &mut self.sink);
     }
 }
 
@@ -291,22 +326,19 @@ impl<P: Older> Traced<P> {
 
     /// Feeds the frames `repeat` times. Returns the sink and the decoder.
     fn decode<S: ElementSink>(&self, sink: S, repeat: usize) -> (S, P::Decoder<'_>) {
-        let (mut decoder, mut sink) = (self.params.decoder(&self.image), sink);
+        let mut feed = Feed::<P, S> { decoder: self.params.decoder(&self.image), sink };
         let mut parser = self.parser();
         let (mut deframer, mut demux) = (Deframer::new(Format::Aligned), Demux::new());
         let id = Self::frame_id(&self.params);
         for _ in 0..repeat {
             deframer.feed(&self.framed, &mut demux);
             for (_, stream) in demux.streams().filter(|(of, _)| *of == id) {
-                parser.feed(&stream.bytes, &mut |offset: u64, _: &[u8], packet: &P::Packet| {
-                    P::decode(&mut decoder, offset, packet, &mut sink);
-                });
+                parser.feed(&stream.bytes, &mut feed);
             }
             demux.clear();
         }
-        parser.finish(&mut |offset: u64, _: &[u8], packet: &P::Packet| {
-            P::decode(&mut decoder, offset, packet, &mut sink);
-        });
+        parser.finish(&mut feed);
+        let Feed { mut decoder, mut sink } = feed;
         P::finish(&mut decoder, parser.position(), &mut sink);
         (sink, decoder)
     }

@@ -1,6 +1,5 @@
 //! ETMv3 as a protocol of the engine. Segments begin at A-Syncs, and take over after the first block behind the next I-Sync.
 
-use std::convert::Infallible;
 use std::fmt::Write as _;
 
 use tracewright_core::Exception;
@@ -8,7 +7,7 @@ use tracewright_core::stream::{self, Grammar};
 use tracewright_coresight::etm3::Params;
 use tracewright_coresight::etm3::decode::{self, Snapshot};
 use tracewright_coresight::etm3::packet::{
-    self, Branch, DataAddress, ISync, Packet, Parser, Timestamp, exception_name,
+    self, Branch, DataAddress, Headers, ISync, Packet, Parser, Timestamp, exception_name,
 };
 use tracewright_image::Image;
 
@@ -28,11 +27,12 @@ impl Module for Etm3 {
     type Decoder<'i> = decode::Decoder<'i>;
     type Handover = Handover;
 
-    packets!(Packet, packet::Kind, Parser, Infallible);
+    packets!(Packet, packet::Kind, Parser, Headers);
 
     const OPENCSD_SKIPS: Skips = Skips::RunsAndZeros;
     const OPENCSD_SKIPPED: &'static str = "NOTSYNC : Trace Stream not synchronised";
     const WINDOW: usize = 1 << 12;
+    const RUNS: bool = true;
 
     fn reports_loss(packet: &Packet) -> bool {
         matches!(
@@ -94,7 +94,7 @@ impl Module for Etm3 {
     }
 }
 
-decoder!(decode::Decoder<'i>, Packet, Snapshot {
+decoder!(decode::Decoder<'i>, Packet, Snapshot, Headers, |decoder, offset, row, sink| decoder.headers(offset, row, sink); {
     fn oldest(&self) -> Option<u64> {
         self.oldest()
     }

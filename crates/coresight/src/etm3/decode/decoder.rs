@@ -25,7 +25,7 @@ pub struct Decoder<'i> {
     pub(super) graph: Graph<'i>,
     pub(super) place: Place,
     pub(super) stream: Stream,
-    last_offset: Option<u64>,
+    pub(super) last_offset: Option<u64>,
     /// Blocks that ended since the last I-Sync.
     pub(super) ended: u64,
     /// Time at which the decoded instructions ran, for images that change with time.

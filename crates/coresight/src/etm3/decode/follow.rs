@@ -1,10 +1,11 @@
 //! Following the program instruction by instruction, through its blocks.
 
+use tracewright_core::stream::Run;
 use tracewright_core::{Block, Class, Element, Ended, Flow, Isa, MemorySpace, Mismatch};
 use tracewright_flow::{ElementSink, Instructions, NodeId, Stop, cut};
 
 use super::decoder::{Decoder, Held};
-use crate::etm3::packet::{Atoms, InstructionState};
+use crate::etm3::packet::{Atoms, Headers, InstructionState};
 
 /// Maximum number of nodes, after which the graph is emptied.
 const MAX_NODES: usize = 1 << 18;
@@ -152,6 +153,19 @@ impl Decoder<'_> {
             self.place.at = At::Address(part.end);
             self.tell_cycles(offset, sink);
         }
+    }
+
+    /// Decodes a row of P-headers, the first of which began at stream position `offset`. The result is that of decoding them one by one,
+    /// but faster.
+    #[inline(always)]
+    pub fn headers(&mut self, offset: u64, row: Headers, sink: &mut impl ElementSink) {
+        if !self.is_running() || self.options.like_opencsd {
+            return row.each(offset, |offset, _, packet| self.packet(offset, packet, sink));
+        }
+        for (offset, header) in (offset..).zip(row.iter()) {
+            self.atoms(offset, row.atoms(header), sink);
+        }
+        self.last_offset = Some(offset + row.len() as u64 - 1);
     }
 
     /// Runs over the instructions of a P-header. The last one is held back.

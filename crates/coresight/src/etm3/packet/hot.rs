@@ -2,16 +2,16 @@
 //!
 //! `read.rs` reads the same packets in their general form, and tests compare the two.
 
-use tracewright_core::stream::PacketSink;
+use tracewright_core::stream::{PacketSink, Run};
 
-use super::{Address, Atoms, Branch, Packet, TraceState};
+use super::{Address, Branch, Headers, Packet, TraceState};
 use crate::etm3::Params;
 use crate::shared::address::AddressBytes;
 
 /// Reads packets from `bytes[at..]` while they are of a common kind and not too near the end. Returns where the first other packet
 /// starts. `position` is the stream position of `bytes[0]`.
 #[inline(always)]
-pub(super) fn run<S: PacketSink<Packet>>(
+pub(super) fn run<S: PacketSink<Packet, Headers>>(
     bytes: &[u8],
     at: usize,
     position: u64,
@@ -19,19 +19,23 @@ pub(super) fn run<S: PacketSink<Packet>>(
     state: &mut TraceState,
     sink: &mut S,
 ) -> usize {
-    let atoms = &ATOMS[usize::from(params.cycle_accurate())];
+    let cycle_accurate = params.cycle_accurate();
     let mut rest = bytes.get(at..).unwrap_or_default();
     let end = position + bytes.len() as u64;
-    while let Some(window) = rest.first_chunk::<4>() {
-        let header = window[0];
+    while let Some(window) = rest.first_chunk::<8>() {
+        let word = u64::from_le_bytes(*window);
         let offset = end - rest.len() as u64;
-        let len = if header & 0x81 == 0x80 {
-            let Some(atoms) = atoms[usize::from(header >> 1 & 0x3f)] else { break };
-            sink.packet(offset, &window[..1], &Packet::Atoms(atoms));
-            1
-        } else if header & 1 == 1 {
+        let len = if word & 0x81 == 0x80 {
+            let Some(row) = Headers::first_in(word, cycle_accurate) else { break };
+            if S::RUNS {
+                sink.run(offset, row);
+            } else {
+                row.each(offset, |offset, bytes, packet| sink.packet(offset, bytes, packet));
+            }
+            row.len()
+        } else if word & 1 == 1 {
             let Some(isa) = state.state else { break };
-            let word = u32::from_le_bytes(*window);
+            let word = word as u32;
             let Some((told, len)) = AddressBytes::in_word(word, params.encoding) else { break };
             let (previous, known) = state.address;
             let (value, _) = told.apply(previous, isa);
@@ -48,16 +52,3 @@ pub(super) fn run<S: PacketSink<Packet>>(
     }
     bytes.len() - rest.len()
 }
-
-/// The atoms of P-headers by bits 6 to 1, without cycles and with them.
-static ATOMS: [[Option<Atoms>; 64]; 2] = {
-    let mut tables = [[None; 64]; 2];
-    let mut index = 0;
-    while index < 64 {
-        let header = 0x80 | (index as u8) << 1;
-        tables[0][index] = Atoms::of_header(header, false);
-        tables[1][index] = Atoms::of_header(header, true);
-        index += 1;
-    }
-    tables
-};

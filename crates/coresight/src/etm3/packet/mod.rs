@@ -1,6 +1,7 @@
 //! Packets of ETMv3: their syntax, and the state that is needed to decompress them.
 
 mod emit;
+mod headers;
 mod hot;
 mod kind;
 mod opencsd;
@@ -14,6 +15,7 @@ pub use crate::shared::address::State as InstructionState;
 pub use crate::shared::exception::ExceptionBytes;
 pub use crate::shared::{ASYNC, ZEROS};
 pub use emit::Emitter;
+pub use headers::Headers;
 pub use kind::Kind;
 pub use opencsd::write as write_opencsd;
 pub use parser::Parser;

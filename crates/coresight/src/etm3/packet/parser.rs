@@ -1,12 +1,10 @@
 //! Parsing of a byte stream into packets.
 
-use std::convert::Infallible;
-
 use tracewright_core::stream::{self, Grammar, PacketSink, Stop};
 
-use super::hot;
 use super::read::{kind_of, read};
 use super::types::Packet;
+use super::{Headers, hot};
 use super::{Kind, MAX_PACKET, TraceState, ZEROS};
 use crate::etm3::Params;
 
@@ -15,7 +13,7 @@ pub type Parser = stream::Parser<Params>;
 
 impl Grammar for Params {
     type Packet = Packet;
-    type Run = Infallible;
+    type Run = Headers;
     type State = TraceState;
 
     const ZEROS: usize = ZEROS;
@@ -33,7 +31,7 @@ impl Grammar for Params {
     }
 
     #[inline(always)]
-    fn common<S: PacketSink<Packet>>(
+    fn common<S: PacketSink<Packet, Headers>>(
         &self,
         bytes: &[u8],
         at: usize,

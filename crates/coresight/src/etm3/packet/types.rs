@@ -210,6 +210,9 @@ pub enum Form {
 }
 
 impl Atoms {
+    /// No atoms and no cycles.
+    pub(super) const NONE: Self = Self { bits: 0, count: 0, cycles: 0, form: Form::Run };
+
     /// Returns the atoms of a header; `None` if it is none of this mode.
     pub const fn of_header(header: u8, cycle_accurate: bool) -> Option<Self> {
         let pair = (!header >> 3 & 1 | (!header >> 2 & 1) << 1) as u16;
@@ -256,14 +259,12 @@ impl Atoms {
     }
 
     /// Returns the number of cycles before an instruction.
+    #[inline(always)]
     pub const fn cycles_before(&self, index: u8) -> u8 {
-        match self.form {
-            _ if self.cycles == 0 => 0,
-            Form::Run => 1,
-            Form::Pair if index == 0 => 1,
-            Form::Cycles => self.cycles,
-            Form::Pair | Form::Single => 0,
-        }
+        /// The most by form, before the first instruction and before others.
+        const MOST: [[u8; 2]; 4] = [[1, 1], [1, 0], [u8::MAX, 0], [0, 0]];
+        let most = MOST[self.form as usize][(index > 0) as usize];
+        if self.cycles < most { self.cycles } else { most }
     }
 }
 
