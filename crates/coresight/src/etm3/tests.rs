@@ -3,13 +3,13 @@
 use tracewright_core::{
     Block, Context, Element, Ended, Exception, Flow, GapReason, Isa, MemorySpace, Security, TraceOn,
 };
-use tracewright_flow::{Graph, Stop};
+use tracewright_flow::{ElementSink, Graph, Stop};
 use tracewright_image::{Builder, Bytes, Image};
 use tracewright_testkit::Rng;
 
 use super::decode::{Decoder, Options};
 use super::encode::{self, Encoder};
-use super::packet::{Packet, Parser, Resync, write_opencsd};
+use super::packet::{Headers, Packet, PacketSink, Parser, Resync, write_opencsd};
 use super::{Params, Registers};
 
 fn params(etmcr: u32, etmidr: u32) -> Params {
@@ -440,16 +440,40 @@ pub(super) fn execution(rng: &mut Rng, image: &Image, isa: Isa, params: &Params)
     all
 }
 
-fn decode(params: &Params, image: &Image, bytes: &[u8]) -> Vec<Element> {
+/// A decoder that takes rows of P-headers together, or one by one.
+struct Feed<'i, S, const ROWS: bool> {
+    decoder: Decoder<'i>,
+    sink: S,
+}
+
+impl<S: ElementSink, const ROWS: bool> PacketSink<Packet, Headers> for Feed<'_, S, ROWS> {
+    const RUNS: bool = ROWS;
+
+    fn packet(&mut self, offset: u64, _: &[u8], packet: &Packet) {
+        self.decoder.packet(offset, packet, &mut self.sink);
+    }
+
+    fn run(&mut self, offset: u64, row: Headers) {
+        assert!(ROWS);
+        self.decoder.headers(offset, row, &mut self.sink);
+    }
+}
+
+fn decode_rows<const ROWS: bool>(params: &Params, image: &Image, bytes: &[u8]) -> Vec<(u64, Element)> {
     let mut elements = Vec::new();
-    let mut sink = |_: u64, element: &Element| elements.push(*element);
-    let mut decoder = Decoder::new(params, image, Options::default());
+    let sink = |offset: u64, element: &Element| elements.push((offset, *element));
+    let mut feed = Feed::<_, ROWS> { decoder: Decoder::new(params, image, Options::default()), sink };
     let mut parser = Parser::new(params.clone());
-    let mut feed = |offset: u64, _: &[u8], packet: &Packet| decoder.packet(offset, packet, &mut sink);
     parser.feed(bytes, &mut feed);
     parser.finish(&mut feed);
-    decoder.finish(bytes.len() as u64, &mut sink);
+    feed.decoder.finish(bytes.len() as u64, &mut feed.sink);
     elements
+}
+
+fn decode(params: &Params, image: &Image, bytes: &[u8]) -> Vec<Element> {
+    let elements = decode_rows::<true>(params, image, bytes);
+    assert_eq!(elements, decode_rows::<false>(params, image, bytes));
+    elements.into_iter().map(|(_, element)| element).collect()
 }
 
 /// Registers, program, execution and trace.
