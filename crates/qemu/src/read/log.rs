@@ -134,12 +134,16 @@ impl<R: Read + Seek> Log<R> {
         }
     }
 
-    /// Returns an error if the file ends inside a chunk. Whoever writes a log writes whole chunks.
+    /// Returns an error if the file ends inside a chunk. Whoever writes a log writes whole chunks; killed meanwhile, it leaves the zeros
+    /// of a chunk that was not begun.
     fn cut_short(&mut self) -> Result<Option<Error>, Error> {
         let len = self.file.seek(SeekFrom::End(0))?;
-        let chunks = len.saturating_sub(HEADER_SIZE as u64);
-        let is_cut = !chunks.is_multiple_of(self.header.chunk_size.into());
-        Ok(is_cut.then_some(Error::CutShort { len }))
+        let rest = len.saturating_sub(HEADER_SIZE as u64) % u64::from(self.header.chunk_size);
+        self.file.seek(SeekFrom::Start(len - rest))?;
+        let mut head = Vec::new();
+        self.file.by_ref().take(rest.min(CHUNK_HEADER as u64)).read_to_end(&mut head)?;
+        let is_begun = head.iter().any(|&byte| byte != 0);
+        Ok(is_begun.then_some(Error::CutShort { len }))
     }
 
     /// Finds all chunks. Returns those of definitions.
