@@ -323,7 +323,7 @@ impl<'a> Request<'a> {
         }
         let mut unread: Vec<_> = (0..).zip(incoming.unread).filter(|(_, bytes)| *bytes > 0).collect();
         unread.extend(tally.strangers.iter().filter(|(id, _)| wants(*id)));
-        let (is_stopped, is_synchronised) = (flow.is_break(), pipeline.is_synchronised());
+        let (is_stopped, is_synchronised) = (flow.is_break(), bytes > 0 && pipeline.is_synchronised());
         Ok(Decoded { output: pipeline.output, tally, sources, problems, unread, is_stopped, is_synchronised })
     }
 }

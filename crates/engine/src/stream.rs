@@ -146,7 +146,7 @@ impl<T: Protocol> Plug for T {
             parser: T::first(params, options, position),
             decoder: T::decoder(params, options, image)?,
             counted: Counted::default(),
-            is_synchronised: false,
+            is_synchronised: !source.needs_synchronisation(),
             items: Vec::new(),
         }))
     }

@@ -169,6 +169,14 @@ impl Source {
         }
     }
 
+    /// Returns whether reading begins at a synchronisation point.
+    pub fn needs_synchronisation(&self) -> bool {
+        match &self.protocol {
+            Protocol::Registered(params) => params.needs_synchronisation(),
+            _ => true,
+        }
+    }
+
     /// Returns the source's ID on a CoreSight trace bus.
     pub fn id(&self) -> Option<TraceId> {
         match &self.protocol {

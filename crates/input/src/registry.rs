@@ -39,6 +39,10 @@ pub trait SourceParams: Any + Debug + Send + Sync {
     fn traces_instructions(&self) -> bool {
         true
     }
+    /// Returns whether reading begins at a synchronisation point. If not, the trace begins with a packet, and has no such points.
+    fn needs_synchronisation(&self) -> bool {
+        true
+    }
     /// Returns what the source speaks, in words.
     fn title(&self) -> String;
     /// Returns what is to be known of the source: names and values.

@@ -80,7 +80,7 @@ pub struct ChannelText {
     pub offset: u64,
     /// Last timestamp before it, if there was one.
     pub time: Option<u64>,
-    /// What is there.
+    /// The line, or the gap.
     pub kind: TextKind,
 }
 
@@ -99,9 +99,9 @@ pub enum TextKind {
     },
     /// Trace is missing: text may be.
     Gap {
-        /// Why, the first time.
+        /// Reason of the first gap.
         reason: GapReason,
-        /// How often, since the line before.
+        /// Number of gaps since the last line.
         times: u64,
     },
 }
@@ -132,7 +132,7 @@ impl ChannelText {
 
 /// Text in the order of the trace, and all channels that were written to.
 #[derive(Debug, Default)]
-pub struct TextOutput {
+struct TextOutput {
     texts: Vec<ChannelText>,
     written: BTreeSet<u32>,
 }
@@ -255,6 +255,27 @@ impl Consumer for Gather<'_> {
 }
 
 impl Trace {
+    /// Passes the text that was written to some channels to `take`, in the order of the file. Returns all channels that something was
+    /// written to.
+    ///
+    /// # Errors
+    /// Fails if the trace cannot be read.
+    pub fn channel_text(
+        &self,
+        channels: &[u32],
+        mut take: impl FnMut(&ChannelText) -> ControlFlow<()> + Send,
+    ) -> Result<Outcome<BTreeSet<u32>>, Error> {
+        let engine = self.engine()?;
+        let (mut all, mut written) = (Outcome::default(), BTreeSet::new());
+        for buffer in self.buffers()? {
+            let text = self
+                .channel_text_of(&engine, buffer, channels, |texts| texts.iter().try_for_each(&mut take))?;
+            written.extend(all.add(text));
+        }
+        all.problems.extend(self.trace_problems().cloned());
+        Ok(all.map(|()| written))
+    }
+
     /// Passes the text that was written to some channels of a buffer's instrumentation sources to `take`, many lines at a time. Returns
     /// all channels that something was written to. Other sources are not read.
     ///
@@ -310,5 +331,29 @@ mod tests {
         assert_eq!(of(0), expected);
         assert!(of(1).iter().all(|(_, text)| text.len() <= 6 && text.bytes().all(|byte| byte == b'.')));
         assert_eq!(of(1).iter().map(|(_, text)| text.len()).sum::<usize>(), bytes.len());
+    }
+
+    /// Two letters in one value on port 0, one on port 1, and a line that nothing ends.
+    #[test]
+    fn text_of_a_trace() {
+        let bytes = [0x02, b'h', b'i', 0x09, b'?', 0x01, b'\n', 0x01, b'x'];
+        let folder = tracewright_testkit::Scratch::new("channel-text");
+        let open = crate::OpenOptions::new().packing(crate::Packing::Source);
+        let open = open.source("itm,sync=0".parse().unwrap());
+        let trace = open.open(folder.write("swo.bin", &bytes)).unwrap();
+        let mut lines = Vec::new();
+        let outcome = trace.channel_text(&[0], |line| {
+            lines.push(line.clone());
+            ControlFlow::Continue(())
+        });
+        let outcome = outcome.unwrap();
+        assert!(outcome.is_complete(), "{outcome:?}");
+        assert_eq!(outcome.value, BTreeSet::from([0, 1]));
+        let texts: Vec<_> = lines.iter().map(|line| (line.offset, &line.kind)).collect();
+        let line = |text: &str| TextKind::Line { master: None, channel: 0, text: text.into() };
+        assert_eq!(texts, [(0, &line("hi")), (7, &line("x"))]);
+        // The receiver may stop.
+        let stopped = trace.channel_text(&[0], |_| ControlFlow::Break(())).unwrap();
+        assert!(stopped.is_stopped);
     }
 }

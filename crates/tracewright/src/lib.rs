@@ -36,7 +36,7 @@
 //! | [`elements_by_time`](Trace::elements_by_time) | the elements of all sources, merged by their timestamps |
 //! | [`last`](Trace::last), [`around`](Trace::around) | the last instructions of each source, or those around an offset |
 //! | [`calls`](Trace::calls) | functions entered and left, and the call stack at the end of each source |
-//! | [`channel_text_of`](Trace::channel_text_of) | the text that software wrote to stimulus ports and channels |
+//! | [`channel_text`](Trace::channel_text) | the text that software wrote to stimulus ports and channels |
 //! | [`profile`](Trace::profile) | how often each block ran; [`export`] writes it for compilers and viewers |
 //! | [`coverage`](Trace::coverage) | functions, lines and branches that ran, and that did not |
 //! | [`stalls`](Trace::stalls) | where the cycles went |

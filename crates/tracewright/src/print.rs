@@ -38,7 +38,7 @@ pub struct Fillers {
     pub offset: u64,
     /// Their kind.
     pub kind: &'static str,
-    /// How many.
+    /// Number of packets.
     pub count: u64,
 }
 

@@ -86,7 +86,7 @@ struct Print<'a> {
     capture: &'a Capture,
     is_json: bool,
     csv: Option<Csv<7>>,
-    /// Whether a line needs the name of its source, and the number of its channel.
+    /// Set if lines need the names of their sources, or the numbers of their channels.
     names_source: bool,
     names_channel: bool,
 }

@@ -279,7 +279,7 @@ fn by_time(opts: &Opts, capture: &Capture) -> Result<bool, Error> {
             let is_told = capture.sources.iter().any(|source| source.time.is_some() && has_timestamps(source));
             // STMs have nothing else.
             let are_stamped = |source: &Source| !source.traces_instructions() && has_timestamps(source);
-            let is_alone = capture.sources.iter().all(are_stamped);
+            let is_alone = !capture.sources.is_empty() && capture.sources.iter().all(are_stamped);
             Ok((is_told || is_alone) && !has_delta && !has_window)
         }
     }

@@ -122,3 +122,28 @@ fn exceptions_and_threads_of_the_dwt() {
         .collect();
     assert_eq!(names, ["thread 0x20000000", "thread 0x20000100", "thread 0x20000200"]);
 }
+
+/// A trace without synchronisation packets, as most SWO lines have it, is read from its first byte.
+#[test]
+fn a_trace_without_synchronisation_packets_is_whole() {
+    let place = Scratch::new("itm-without-sync");
+    let file = place.join("swo.bin");
+    fs::write(&file, [0x01, b'h', 0x01, b'i', 0x01, b'\n']).unwrap();
+    for (verb, shows) in [
+        ("packets", "value 0x68"),
+        ("packets --text 0", "hi\n"),
+        ("decode", "write channel 0: 0x69"),
+        ("stats", "3 packets, 6 bytes"),
+    ] {
+        let read = format!("{verb} {file} --packing source --source itm");
+        let ran = run!("{read},sync=0");
+        assert_eq!(ran.status, Some(0), "{verb}: {}", ran.err);
+        assert!(ran.out.contains(shows), "{verb}: {}", ran.out);
+        // Else nothing tells where packets begin.
+        let ran = run!("{read}");
+        assert_eq!(ran.status, Some(2), "{verb}: {}", ran.err);
+    }
+    fs::write(&file, []).unwrap();
+    let empty = run!("decode {file} --packing source --source itm,sync=0");
+    assert_eq!(empty.status, Some(2), "{}", empty.err);
+}

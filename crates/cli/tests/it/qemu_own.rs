@@ -19,11 +19,7 @@ fn captures_tell_what_ran() {
         };
         let older: &[&[&str]] =
             if guest == Guest::Arm { &[&["--protocol", "ptm"], &["--protocol", "etm3"]] } else { &[] };
-        // A PTM leaves out what ran before a T32 branch that a signal, or the end of a thread, left open: see DIFFERENCES.md. They come
-        // when they come.
-        let leaves_out =
-            |options: &&&[&str]| ["signals", "leave"].contains(&own.name) && options.contains(&"ptm");
-        for options in [&[] as &[&str]].iter().chain(older).filter(|options| !leaves_out(options)) {
+        for options in [&[] as &[&str]].iter().chain(older) {
             let what = format!("{} {:?} {guest:?} {variant:?} {options:?}", own.name, own.arguments);
             let recorded = record(&Program::new(guest, &elf, own.arguments), options);
             let output = &recorded.output;
@@ -37,8 +33,14 @@ fn captures_tell_what_ran() {
             assert_eq!(output.status.code(), expected, "{what}: {said}");
             let known =
                 DIFFERENCES.iter().find(|(name, guests, ..)| *name == own.name && guests.contains(&guest));
+            // A PTM leaves out what ran before a T32 branch that a signal, or the end of the process, left open: see DIFFERENCES.md. They
+            // come when they come, and recording says so.
+            let leaves_out = ["signals", "leave"].contains(&own.name)
+                && options.contains(&"ptm")
+                && said.contains("branches that are not in the trace");
             match (recorded.prove(), known) {
                 (Ok(()), None) => {}
+                (Err(error), None) if leaves_out && error.contains("the log") => {}
                 (Err(error), Some((_, _, reported, found)))
                     if said.contains(reported) && error.contains(found) => {}
                 (Err(error), _) => wrong.push(format!("{what}: {said}{error}")),

@@ -32,7 +32,7 @@ struct Facts {
     /// Elements that tell that something is missing.
     elements: BTreeMap<String, u64>,
     blocks: usize,
-    /// Whether all sources only send messages, and no instructions.
+    /// Set if no source traces instructions: all send messages.
     only_messages: bool,
     /// Packets of all sources.
     read: u64,

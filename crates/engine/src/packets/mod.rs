@@ -214,8 +214,10 @@ impl PacketRequest<'_> {
         } else if first.is_some_and(|lane| is_shared && !lane.seen.any) {
             problems.push(Problem::NoMessages { bytes });
         }
-        let is_lost =
-            |lane: &&Lane<'_>| !is_shared && !is_done && !lane.seen.is_synchronised && lane.taken > 0;
+        let is_lost = |lane: &&Lane<'_>| {
+            let is_unread = lane.source.of.needs_synchronisation() && !lane.seen.is_synchronised;
+            !is_shared && !is_done && is_unread && lane.taken > 0
+        };
         for Lane { source, taken, what, .. } in lanes.lanes.iter().filter(is_lost) {
             problems.push(Problem::Unsynchronised { source: named(source), what, bytes: *taken });
         }

@@ -51,6 +51,10 @@ impl SourceParams for Params {
         false
     }
 
+    fn needs_synchronisation(&self) -> bool {
+        !self.starts_aligned()
+    }
+
     fn title(&self) -> String {
         "ITM".into()
     }

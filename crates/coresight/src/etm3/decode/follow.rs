@@ -179,7 +179,7 @@ impl Decoder<'_> {
     /// Runs over the instructions of a P-header if the current block goes on behind them. Returns whether it does.
     #[inline(always)]
     fn within(&mut self, offset: u64, atoms: Atoms) -> bool {
-        let (At::In(id, done), None) = (self.place.at, self.stream.held_return) else { return false };
+        let At::In(id, done) = self.place.at else { return false };
         let held = self.stream.held;
         let ran = u32::from(held.is_some()) + u32::from(atoms.count.saturating_sub(1));
         if done + ran >= self.graph.node(id).count() {

@@ -4,8 +4,7 @@ use tracewright_core::stream::{self, Grammar, PacketSink, Stop};
 
 use super::read::{kind_of, read};
 use super::types::Packet;
-use super::{Headers, hot};
-use super::{Kind, MAX_PACKET, TraceState, ZEROS};
+use super::{Headers, Kind, MAX_PACKET, TraceState, ZEROS, hot};
 use crate::etm3::Params;
 
 /// A packet parser: bytes in, in chunks of any size, packets out.

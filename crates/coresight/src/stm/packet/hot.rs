@@ -56,7 +56,7 @@ pub(super) fn run(
     at
 }
 
-/// What follows a header.
+/// A header, and the value and timestamp that follow it.
 #[derive(Clone, Copy)]
 struct Form {
     /// Nibbles of the header, and of the value.
