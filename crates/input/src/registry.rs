@@ -11,6 +11,10 @@ use crate::{coresight, snapshot};
 pub trait SourceKind: Debug + Sync {
     /// Returns its name, in lower case: the first word of `--source`, and `protocol` in `capture.toml`.
     fn name(&self) -> &'static str;
+    /// Returns what `--source` takes for one, as a sentence, for help.
+    fn takes(&self) -> &'static str {
+        ""
+    }
     /// Returns the type of such a device in trace snapshots, without the version after a dot.
     fn device(&self) -> Option<&'static str> {
         None
@@ -94,9 +98,9 @@ fn find(is_it: impl Fn(&dyn SourceKind) -> bool) -> Option<&'static dyn SourceKi
     coresight::KINDS.iter().chain(&*registered).copied().find(|kind| is_it(*kind))
 }
 
-/// Returns the names of the kinds that need not be registered.
-pub(crate) fn built_in() -> Vec<&'static str> {
-    coresight::KINDS.iter().map(|kind| kind.name()).collect()
+/// Returns the kinds that need not be registered.
+pub(crate) fn built_in() -> &'static [&'static dyn SourceKind] {
+    coresight::KINDS
 }
 
 pub(crate) fn named(name: &str) -> Option<&'static dyn SourceKind> {

@@ -21,6 +21,10 @@ impl SourceKind for Etm3 {
         "etm3"
     }
 
+    fn takes(&self) -> &'static str {
+        "id, core, and the registers ETMCR, ETMIDR and ETMCCER, which are needed; ETMTRACEIDR instead of id."
+    }
+
     fn device(&self) -> Option<&'static str> {
         Some("ETM3")
     }

@@ -16,6 +16,10 @@ impl SourceKind for Itm {
         "itm"
     }
 
+    fn takes(&self) -> &'static str {
+        "id if it is in frames, ITMTCR (how fast local timestamps count), and sync=0 if the trace has no synchronisation packets."
+    }
+
     fn device(&self) -> Option<&'static str> {
         Some("ITM")
     }

@@ -17,6 +17,10 @@ impl SourceKind for Ptm {
         "ptm"
     }
 
+    fn takes(&self) -> &'static str {
+        "id and the registers ETMCR (needed), ETMIDR, ETMCCER and ETMTRACEIDR."
+    }
+
     /// Also `PFT1`: both are snapshot names of this protocol.
     fn device(&self) -> Option<&'static str> {
         Some("PTM1")

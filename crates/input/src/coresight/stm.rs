@@ -16,6 +16,10 @@ impl SourceKind for Stm {
         "stm"
     }
 
+    fn takes(&self) -> &'static str {
+        "id, or the register STMTCSR."
+    }
+
     fn device(&self) -> Option<&'static str> {
         Some("STM")
     }
