@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tracewright_core::TraceId;
+use tracewright_core::{Context, TraceId};
 use tracewright_etm as etm;
 use tracewright_image::{Bytes, Moment};
 
@@ -166,6 +166,16 @@ impl Source {
         match &self.protocol {
             Protocol::Registered(params) => params.traces_instructions(),
             _ => true,
+        }
+    }
+
+    /// Returns the exception level of a context, if the trace tells it: some tell only Hyp mode, which is level 2.
+    pub fn level_of(&self, context: &Context) -> Option<u8> {
+        match &self.protocol {
+            Protocol::Registered(params) if !params.tells_level() => {
+                Some(context.level).filter(|&level| level == 2)
+            }
+            _ => Some(context.level),
         }
     }
 

@@ -241,7 +241,9 @@ impl<'i> Decoder<'i> {
             Stuck::NoTarget(address) => Element::Mismatch(Mismatch::NoTarget(address)),
             Stuck::NotTaken(address) => Element::Mismatch(Mismatch::NotTaken(address)),
             Stuck::Missed(from) => Element::Mismatch(Mismatch::Missed { from, to }),
-            Stuck::NoCall => Element::Lost(GapReason::Contradiction(Contradiction::ReturnStackEmpty)),
+            Stuck::NoCall | Stuck::UnseenCall => {
+                Element::Lost(GapReason::Contradiction(Contradiction::ReturnStackEmpty))
+            }
         };
         sink.element(offset, &element);
     }
