@@ -209,8 +209,8 @@ impl PacketRequest<'_> {
         }
         if bytes == 0 {
             problems.push(Problem::Empty);
-        } else if buffer.format.is_framed() && !lanes.any_frame && !is_done {
-            problems.push(Problem::NoFrames { syncs: buffer.format != Packing::CoreSight, bytes });
+        } else if buffer.format != Packing::Source && !lanes.any_frame && !is_done {
+            problems.push(Problem::NoFrames { syncs: buffer.format.has_syncs(), bytes });
         } else if first.is_some_and(|lane| is_shared && !lane.seen.any) {
             problems.push(Problem::NoMessages { bytes });
         }
@@ -250,12 +250,15 @@ struct Lanes<'r> {
     lanes: Vec<Lane<'r>>,
     /// Lane of each trace ID.
     by_id: [Option<u8>; 0x80],
+    /// Whether positions of a stream are not offsets in the file.
     is_framed: bool,
     is_shared: bool,
     how: How,
     /// Whether any frame was read.
     any_frame: bool,
-    /// The ID of an unframed buffer's source, if no protocol reads it.
+    /// The ID of the buffer's first source.
+    first: TraceId,
+    /// The same, if the buffer is unframed and no protocol reads the source.
     unreadable: Option<TraceId>,
     wants: &'r dyn Fn(u16) -> bool,
     range: Range,
@@ -326,12 +329,13 @@ impl Seen {
 impl<'r> Lanes<'r> {
     fn new(request: &PacketRequest<'r>, visitor: &'r mut dyn Visitor, how: How) -> Self {
         let PacketRequest { capture, buffer, wants, options, range, .. } = *request;
-        let is_framed = buffer.format.is_framed();
+        let is_framed = buffer.format != Packing::Source;
         let sources: Vec<_> = buffer.sources.iter().map(|&index| Source::new(capture, index)).collect();
+        let first = sources.first().and_then(|source| source.of.id()).unwrap_or(TraceId::NULL);
         let shared = sources.iter().find_map(|source| source.plug().filter(|plug| plug.names_sources()));
         let shared = shared.filter(|_| !is_framed);
         let unreadable = sources.first().filter(|source| !is_framed && source.plug().is_none());
-        let unreadable = unreadable.map(|source| source.of.id().unwrap_or(TraceId::NULL));
+        let unreadable = unreadable.map(|_| first);
         let streams: Vec<(_, Vec<_>)> = match shared {
             Some(plug) => vec![(plug, sources.into_iter().filter(|source| plug.reads(source.of)).collect())],
             None => {
@@ -364,6 +368,7 @@ impl<'r> Lanes<'r> {
             is_shared,
             how,
             any_frame,
+            first,
             unreadable,
             wants,
             range,
@@ -422,6 +427,10 @@ impl Lane<'_> {
 }
 
 impl Receive for Lanes<'_> {
+    fn first(&self) -> TraceId {
+        self.first
+    }
+
     fn unframed(&mut self, bytes: &[u8]) {
         match (self.lanes.first_mut(), self.unreadable) {
             (Some(lane), _) => lane.parse(Some(bytes), self.how, self.visitor),
