@@ -163,6 +163,11 @@ pub fn survey(mut input: impl Read) -> io::Result<Survey> {
         found.insert(0, etrace);
     }
     if found.is_empty() {
+        // Samples of a line are bytes, too, so lines come first.
+        let received = others.iter().rev().filter(|view| view.is_received(bytes));
+        found.extend(received.map(|view| view.fit(&start)).find(|fit| fit.options().is_some()));
+    }
+    if found.is_empty() {
         let framed = others.into_iter().filter(|view| view.skip == 0 && view.is_framed(bytes));
         found.extend(framed.take(1).map(|view| view.fit(&start)));
     }

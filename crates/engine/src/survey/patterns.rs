@@ -88,6 +88,11 @@ impl Seen {
         known > 0 && known >= all / 2 && self.lost <= bytes / 4
     }
 
+    /// Returns whether the bytes are those of one source, and nearly all are there.
+    pub fn is_received(&self, bytes: u64) -> bool {
+        !self.packing.is_framed() && self.lost <= bytes / 20
+    }
+
     /// Reads the sources in `start`, the first bytes of the file, as protocols.
     pub fn fit(&self, start: &[u8]) -> Fit {
         let mut view = View::of(self.packing, self.skip, Samples::default());
@@ -110,7 +115,7 @@ impl SeenSource {
             Some(Speaks { name, source: source.map(str::to_owned), evidence: None })
         };
         let speaks = match &self.looks {
-            Looks::Unknown => None,
+            Looks::Unknown => candidates::unmarked(sample),
             Looks::Etrace(source) => only("E-Trace", Some(source)),
             Looks::Etm { counts_cycles } => candidates::best(sample, *counts_cycles).or_else(|| {
                 only("ETMv4 or ETE", Some(if *counts_cycles { "etm4,TRCCONFIGR=0x11" } else { "etm4" }))

@@ -6,6 +6,7 @@ pub mod hostile_elf;
 pub mod opencsd;
 pub mod processes;
 pub mod recorded;
+pub mod swo;
 
 use std::num::NonZero;
 use std::path::Path;
