@@ -3,24 +3,11 @@
 use std::fs;
 
 use tracewright_core::TraceId;
-use tracewright_frames::{BitLength, Framer, Line, LineEncoder, Options};
+use tracewright_frames::{Framer, Line, Options};
 use tracewright_testkit::Scratch;
 
 use crate::run::run;
-use crate::support::swo;
-
-/// Sends bytes over a line that is idle now and then.
-fn sampled(line: Line, bit: f64, bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = LineEncoder::new(line, BitLength::from_samples(bit));
-    let mut samples = Vec::new();
-    encoder.idle(40, &mut samples);
-    for piece in bytes.chunks(23) {
-        encoder.push(piece, &mut samples);
-        encoder.idle(17, &mut samples);
-    }
-    encoder.finish(&mut samples);
-    samples
-}
+use crate::support::swo::{self, sampled};
 
 /// Puts bytes into frames of ID 1, with a frame sync every eight.
 fn framed(bytes: &[u8]) -> Vec<u8> {
@@ -86,7 +73,8 @@ fn every_recording_is_recognised_and_read() {
         let bytes = swo::trace(syncs);
         for (packing, samples, words) in recordings(&bytes) {
             // Frames without a pattern inside are recognised if there are many.
-            if !syncs && packing.contains("fsync") || !syncs && packing == "coresight" {
+            let is_framed = packing == "coresight" || packing.contains("fsync");
+            if is_framed && !syncs {
                 continue;
             }
             fs::write(&file, &samples).unwrap();

@@ -3,6 +3,7 @@
 use tracewright_core::{Delay, Element, ExceptionChange, Message, Write};
 use tracewright_coresight::itm::Params;
 use tracewright_coresight::itm::encode::{Encoder, Options};
+use tracewright_frames::{BitLength, Line, LineEncoder};
 
 /// The text on stimulus port 0.
 pub const TEXT: &str = "boot: clock 64 MHz\nadc: 12 channels\ntick 0\ntick 1\ntick 2\ntick 3\n";
@@ -29,4 +30,17 @@ pub fn trace(syncs: bool) -> Vec<u8> {
     }
     // Without synchronisation, the one at the start is left out, too.
     bytes.split_off(if syncs { 0 } else { 6 })
+}
+
+/// Sends bytes over a line that is idle now and then.
+pub fn sampled(line: Line, bit: f64, bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = LineEncoder::new(line, BitLength::from_samples(bit));
+    let mut samples = Vec::new();
+    encoder.idle(40, &mut samples);
+    for piece in bytes.chunks(23) {
+        encoder.push(piece, &mut samples);
+        encoder.idle(17, &mut samples);
+    }
+    encoder.finish(&mut samples);
+    samples
 }
