@@ -3,6 +3,7 @@
 pub mod delta;
 pub mod hello;
 pub mod hostile_elf;
+pub mod m33;
 pub mod opencsd;
 pub mod processes;
 pub mod recorded;
