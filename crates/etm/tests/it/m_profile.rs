@@ -73,7 +73,7 @@ fn told(registers: &Registers, packets: &[Packet]) -> Vec<String> {
             words.push(format!("{:x}-{:x} {how}", block.start, block.end));
         }
         Element::Exception(exception) => {
-            words.push(format!("returns to {:x}", exception.return_address.unwrap()))
+            words.push(format!("returns to {:x}", exception.return_address.unwrap()));
         }
         Element::ExceptionReturn => words.push("exception return".into()),
         Element::Mismatch { .. } | Element::Gap { .. } => words.push(format!("{element:?}")),
