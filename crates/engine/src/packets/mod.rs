@@ -204,7 +204,7 @@ impl PacketRequest<'_> {
         let mut problems: Vec<_> = reading.take_faults().into_iter().map(Problem::File).collect();
         let (bytes, is_done) = (reading.bytes, lanes.visitor.is_done() || !self.range.is_all());
         let first = lanes.lanes.first().filter(|_| !is_done);
-        if let Some((offset, len)) = first.filter(|_| !lanes.is_framed).and_then(|lane| lane.seen.cut) {
+        if let Some((offset, len)) = first.filter(|_| !lanes.is_mapped).and_then(|lane| lane.seen.cut) {
             problems.push(Problem::EndsInside { offset, len });
         }
         if bytes == 0 {
@@ -251,7 +251,7 @@ struct Lanes<'r> {
     /// Lane of each trace ID.
     by_id: [Option<u8>; 0x80],
     /// Whether positions of a stream are not offsets in the file.
-    is_framed: bool,
+    is_mapped: bool,
     is_shared: bool,
     how: How,
     /// Whether any frame was read.
@@ -329,12 +329,12 @@ impl Seen {
 impl<'r> Lanes<'r> {
     fn new(request: &PacketRequest<'r>, visitor: &'r mut dyn Visitor, how: How) -> Self {
         let PacketRequest { capture, buffer, wants, options, range, .. } = *request;
-        let is_framed = buffer.format != Packing::Source;
+        let is_mapped = buffer.format != Packing::Source;
         let sources: Vec<_> = buffer.sources.iter().map(|&index| Source::new(capture, index)).collect();
         let first = sources.first().and_then(|source| source.of.id()).unwrap_or(TraceId::NULL);
         let shared = sources.iter().find_map(|source| source.plug().filter(|plug| plug.names_sources()));
-        let shared = shared.filter(|_| !is_framed);
-        let unreadable = sources.first().filter(|source| !is_framed && source.plug().is_none());
+        let shared = shared.filter(|_| !is_mapped);
+        let unreadable = sources.first().filter(|source| !is_mapped && source.plug().is_none());
         let unreadable = unreadable.map(|_| first);
         let streams: Vec<(_, Vec<_>)> = match shared {
             Some(plug) => vec![(plug, sources.into_iter().filter(|source| plug.reads(source.of)).collect())],
@@ -364,7 +364,7 @@ impl<'r> Lanes<'r> {
         Self {
             lanes,
             by_id,
-            is_framed,
+            is_mapped,
             is_shared,
             how,
             any_frame,
@@ -390,8 +390,8 @@ impl<'r> Lanes<'r> {
 
     /// Starts a piece of the file at `offset`.
     fn begin(&mut self, offset: u64) {
-        // Positions of a stream in frames continue.
-        for lane in self.lanes.iter_mut().filter(|_| !self.is_framed) {
+        // Positions of a stream in frames, or of a serial line, continue.
+        for lane in self.lanes.iter_mut().filter(|_| !self.is_mapped) {
             lane.stream.begin(offset);
             lane.seen.cut = None;
         }
