@@ -56,18 +56,7 @@ pub struct CaptureArgs {
 
 /// Packings by name.
 fn packing() -> impl TypedValueParser<Value = Packing> {
-    let words = |packing| match packing {
-        Packing::CoreSight => {
-            "16-byte CoreSight frames, as trace buffers in memory hold them (ETB, ETF, ETR)"
-        }
-        Packing::CoreSightFsync => {
-            "CoreSight frames with full frame syncs, as a trace port (TPIU) sends them"
-        }
-        Packing::CoreSightHsync => "CoreSight frames with full and half syncs",
-        Packing::DstreamCoreSight => "CoreSight frames with frame syncs in a DSTREAM's 512-byte blocks",
-        Packing::Source => "The bytes of a single source, unframed",
-    };
-    named(Packing::ALL.map(|packing| (packing.name(), words(packing), packing)))
+    named(Packing::ALL.map(|packing| (packing.name(), packing.origin(), packing)))
 }
 
 /// Takes one of some values by its name, which has words in the long help, if it has any.

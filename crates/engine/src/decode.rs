@@ -203,9 +203,9 @@ impl<'a> Request<'a> {
         };
         let mut lanes = lane::lanes(capture, buffer, wants);
         // What lies long before the range is skipped, unless something is counted or reported from the start on: DSTREAM's blocks,
-        // cycles, options of E-Trace.
+        // samples, cycles, options of E-Trace.
         let start = range.from.saturating_sub(LEAD) & !0xf;
-        let from_start = buffer.format == Packing::DstreamCoreSight
+        let from_start = buffer.format.needs_start()
             || lanes.iter().any(|lane| lane.plug.needs_start())
             || consumer.needs_all();
         if start > 0 && !from_start {
@@ -284,8 +284,8 @@ impl<'a> Request<'a> {
         problems.extend(unsupported.into_iter().map(|(lane, why)| Problem::Unsupported(named(lane), why)));
         if bytes == 0 {
             problems.push(Problem::Empty);
-        } else if buffer.format.is_framed() && !incoming.any_frame {
-            problems.push(Problem::NoFrames { syncs: buffer.format != Packing::CoreSight, bytes });
+        } else if buffer.format != Packing::Source && !incoming.any_frame {
+            problems.push(Problem::NoFrames { syncs: buffer.format.has_syncs(), bytes });
         }
         for (lane, bytes) in pipeline.unsynchronised(&lanes) {
             let what = lanes[lane].plug.synchronisation();

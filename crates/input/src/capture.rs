@@ -342,7 +342,7 @@ impl Capture {
         if has_etm && sources.iter().any(|source| matches!(source, RawSource::Etrace(_))) {
             return problem("sources of ETM and E-Trace cannot be in one file");
         }
-        if format == Packing::Source && sources.len() > 1 && has_etm {
+        if !format.is_framed() && sources.len() > 1 && (has_etm || format.is_sampled()) {
             return problem("several sources given for a file that holds only one source's bytes");
         }
         let mut ids = HashSet::new();
@@ -351,7 +351,7 @@ impl Capture {
             match source {
                 RawSource::Etm(source) => {
                     let id = source.params.id();
-                    if format != Packing::Source && !(0x01..=0x6f).contains(&id.get()) {
+                    if format.is_framed() && !(0x01..=0x6f).contains(&id.get()) {
                         return problem(&format!("id={id}: a source in frames has an ID from 0x01 to 0x6f"));
                     }
                     if !ids.insert(u16::from(id.get())) {

@@ -262,17 +262,7 @@ fn format_words(capture: &Capture, buffer: &Buffer) -> &'static str {
     match buffer.format {
         Packing::Source if is_etrace(capture, buffer) => "E-Trace messages",
         Packing::Source if tracewright::log::is_log(capture) => "chunks of a log",
-        packing => packing_words(packing),
-    }
-}
-
-fn packing_words(packing: Packing) -> &'static str {
-    match packing {
-        Packing::CoreSight => "CoreSight frames",
-        Packing::CoreSightFsync => "CoreSight frames with frame syncs",
-        Packing::CoreSightHsync => "CoreSight frames with frame and half syncs",
-        Packing::DstreamCoreSight => "CoreSight frames with frame syncs in DSTREAM blocks",
-        Packing::Source => "one source, unframed",
+        packing => packing.words(),
     }
 }
 

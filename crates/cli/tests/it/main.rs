@@ -73,6 +73,7 @@ mod stalls;
 mod status;
 mod stm;
 mod support;
+mod swo;
 mod terminal;
 mod timeline;
 mod trc_pkt_lister;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use tracewright_core::{Element, GapReason, MemorySpace, Stamp};
 use tracewright_engine::{Engine, MissingCode, Problem, Range, SourceTally, Tally};
-use tracewright_input::{Buffer, Packing, Protocol};
+use tracewright_input::{Buffer, Protocol};
 
 pub(crate) use self::near::{LastElements, Near};
 use crate::clocks::{ClockEnd, Clocks};
@@ -143,7 +143,7 @@ impl Trace {
         // Some read everything anyway.
         let needs_start = options.clocks.is_some()
             || self.needs_all()
-            || buffer.format == Packing::DstreamCoreSight
+            || buffer.format.needs_start()
             || buffer
                 .sources
                 .iter()

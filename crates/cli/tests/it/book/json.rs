@@ -28,6 +28,7 @@ const RUNS: &[(&str, &str)] = &[
     ("info of a log", "info samples/retirement.log --json"),
     ("info of a raw file", "info samples/two-cores/buffer_0.bin --json"),
     ("info of a raw file", "info samples/etrace/trace.bin --json"),
+    ("info of a raw file", "info samples/swo/uart.bin --json"),
     ("decode", "decode samples/hello --image samples/hello/hello.elf --elements --json"),
     ("decode", "decode samples/hello --image samples/hello/hello.elf --instructions --json"),
     ("decode", "decode samples/two-cores --elements --json"),
