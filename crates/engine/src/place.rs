@@ -1,5 +1,5 @@
 use tracewright_frames::{DstreamBlocks, OffsetMap};
-use tracewright_input::Packing;
+use tracewright_input::{Buffer, Packing, Ring};
 
 /// Where a packet began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,15 +18,21 @@ pub const INSIDE: u64 = 1 << 63;
 pub enum Places {
     /// Offsets in the file are positions in the stream.
     Same,
+    /// The stream goes around a ring.
+    Ring(Ring),
     /// The bytes are in frames.
     Frames { map: OffsetMap, dstream: bool },
 }
 
 impl Places {
-    /// Creates the places of a stream in a buffer with this packing.
-    pub fn new(format: Packing) -> Self {
-        let dstream = format == Packing::DstreamCoreSight;
-        if format.is_framed() { Self::Frames { map: OffsetMap::new(), dstream } } else { Self::Same }
+    /// Creates the places of a stream in a buffer.
+    pub fn new(buffer: &Buffer) -> Self {
+        let dstream = buffer.format == Packing::DstreamCoreSight;
+        match buffer.ring {
+            Some(ring) => Self::Ring(ring),
+            None if buffer.format.is_framed() => Self::Frames { map: OffsetMap::new(), dstream },
+            None => Self::Same,
+        }
     }
 
     /// Returns the place of a position; `None` if it was forgotten. `cursor` belongs to the caller and begins at 0.
@@ -38,6 +44,10 @@ impl Places {
     pub fn neighbours(&self, position: u64, cursor: &mut usize) -> Option<(Place, usize)> {
         match self {
             Self::Same => Some((Place { offset: position, opencsd_index: position }, usize::MAX)),
+            Self::Ring(ring) => {
+                let (offset, end) = (ring.offset(position), ring.end());
+                Some((Place { offset, opencsd_index: offset }, (end.saturating_sub(offset)) as usize))
+            }
             Self::Frames { map, dstream } => {
                 let run = map.run_near(position, cursor)?;
                 let counted = if *dstream { DstreamBlocks::payload_offset(run.offset) } else { run.offset };

@@ -23,7 +23,7 @@ impl SourceKind for Ptm {
     }
 
     fn params(&self, given: &[(String, String)]) -> Result<Arc<dyn SourceParams>, WrongParam> {
-        let names = ["etmcr", "etmidr", "etmccer", "etmtraceidr"];
+        let names = ["id", "etmcr", "etmidr", "etmccer", "etmtraceidr"];
         let given = Given::new(given, &names, "etm")?;
         let usual = Registers::default();
         let registers = Registers {
