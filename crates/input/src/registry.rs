@@ -40,6 +40,10 @@ pub trait SourceParams: Any + Debug + Send + Sync {
     fn traces_instructions(&self) -> bool {
         true
     }
+    /// Returns whether the trace has the target of every branch that was taken.
+    fn tells_all_branches(&self) -> bool {
+        false
+    }
     /// Returns whether reading begins at a synchronisation point. If not, the trace begins with a packet, and has no such points.
     fn needs_synchronisation(&self) -> bool {
         true

@@ -41,6 +41,7 @@ impl Module for Mtb {
         }
         kinds
     };
+    const SYNCHRONISATION: &'static str = "synchronisation packet";
     const WINDOW: usize = 1 << 12;
 
     fn kind(packet: &Packet) -> usize {

@@ -37,6 +37,10 @@ impl SourceParams for Params {
         0
     }
 
+    fn tells_all_branches(&self) -> bool {
+        true
+    }
+
     fn needs_synchronisation(&self) -> bool {
         false
     }

@@ -68,6 +68,10 @@ impl SourceParams for Params {
         ]
     }
 
+    fn tells_all_branches(&self) -> bool {
+        self.branch_broadcast()
+    }
+
     fn has_cycles(&self) -> bool {
         self.cycle_accurate()
     }
