@@ -308,7 +308,8 @@ fn every_verb_reads_the_ring() {
     let profile = run!("profile {files} --json").ends(0).json();
     let of = |function: &str| {
         let rows = profile["functions"].as_array().unwrap();
-        rows.iter().find(|row| row["name"] == function).unwrap()["exclusive"].as_u64().unwrap() as usize
+        rows.iter().find(|row| row["function"] == function).unwrap()["instructions"].as_u64().unwrap()
+            as usize
     };
     let count = |range: std::ops::Range<u32>| told.iter().filter(|step| range.contains(step)).count();
     assert_eq!(
