@@ -173,7 +173,7 @@ impl Log {
             memory[at..at + 8].copy_from_slice(packet);
         }
         let wrapped = if bytes.len() >= ring.size { 4 } else { 0 };
-        let position = ring.start + bytes.len() % ring.size | wrapped;
+        let position = (ring.start + bytes.len() % ring.size) | wrapped;
         let master = 0x8000_0000 | (ring.size.trailing_zeros() - 4);
         (memory, format!("MTB_POSITION={position:#x},MTB_MASTER={master:#x},VTOR={VECTORS:#x}"))
     }

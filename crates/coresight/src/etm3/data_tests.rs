@@ -6,7 +6,7 @@ use tracewright_core::{Block, Class, DataAccess, DataKind, Element, Ended, GapRe
 use tracewright_testkit::{Rng, lister};
 
 use super::encode::{self, Encoder};
-use super::packet::{DataAddress, Packet, Parser, write_opencsd};
+use super::packet::{Packet, Parser, write_opencsd};
 use super::tests::{canonical, decode, execution, program_bytes, program_of, registers};
 use super::{Params, Registers};
 
@@ -177,8 +177,8 @@ fn joined(elements: &[Element]) -> Vec<Element> {
     all
 }
 
-/// OpenCSD prints each packet as we do. It reads no more than one byte of a data address, so only values are traced here; addresses of
-/// one byte are among packets that no execution made.
+/// OpenCSD prints each packet as we do, of executions and of packets in any order. Only values are traced: OpenCSD misreads addresses of
+/// data (see DIFFERENCES.md).
 #[test]
 fn opencsd_prints_accesses() {
     if !lister::available("opencsd_prints_accesses") {
@@ -229,24 +229,23 @@ fn opencsd_prints_accesses() {
     }
 }
 
-/// Random packets of data, with addresses of seven bits; but OpenCSD 1.3.3 does not show those of placeholders.
+/// Random packets of data without addresses.
 fn packets(seed: u64) -> (Registers, Vec<u8>) {
     let mut rng = Rng::new(seed);
-    let registers = Registers { etmcr: 0xc, ..Registers::default() };
+    let registers = Registers { etmcr: 4, ..Registers::default() };
     let params = Params::new(&registers).unwrap();
     let mut bytes = Vec::new();
     Packet::Async.write(&params, &mut bytes);
     for _ in 0..200 {
         let first = rng.one_in(2);
-        let value = rng.below(0x80) as u32;
-        let address = first.then_some(DataAddress { value, told: 7, known: 7, big_endian: None });
+        let address = None;
         let size = *rng.pick(&[0, 1, 2, 4]);
         let value = rng.sized(8 * u32::from(size)) as u32;
         let tag = 1 + rng.below(3) as u8;
         let packet = match rng.below(6) {
             0 => Packet::Data { first, address, size, value },
             1 => Packet::ValueNotTraced { first, address },
-            2 => Packet::Placeholder { tag, first: false, address: None },
+            2 => Packet::Placeholder { tag, first, address },
             3 => Packet::OutOfOrder { tag, size, value },
             4 => Packet::StoreFailed,
             _ => Packet::DataSuppressed,
