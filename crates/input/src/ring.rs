@@ -5,7 +5,6 @@ use tracewright_image::{Bytes, Moment};
 
 use crate::capture::{Buffer, Capture, Piece, Protocol};
 use crate::file::{read_plain, read_stdin};
-use crate::packing::Packing;
 use crate::problem::Problem;
 use crate::registry::SourceParams;
 
@@ -13,27 +12,33 @@ use crate::registry::SourceParams;
 const MOST: u64 = 64 << 20;
 
 impl Capture {
-    /// Puts the bytes of rings into the order in which they were written. A buffer of which that is not possible is skipped.
+    /// Puts the bytes of rings into the order in which they were written. A buffer of which that is not possible is skipped, and a ring
+    /// that is said to be in frames is left out.
     pub(crate) fn unroll_rings(&mut self) {
         let Self { buffers, sources, problems, .. } = self;
+        let ring = |source: usize| match &sources[source].protocol {
+            Protocol::Registered(params) => params.ring(0).map(|_| &**params),
+            _ => None,
+        };
         buffers.retain_mut(|buffer| {
-            let first = buffer.sources.first().map(|&source| &sources[source].protocol);
-            let Some(Protocol::Registered(params)) = first else { return true };
-            if params.ring(0).is_none() {
-                return true;
+            let rings: Vec<_> =
+                buffer.sources.iter().copied().filter(|&source| ring(source).is_some()).collect();
+            let Some(&first) = rings.first() else { return true };
+            let path = buffer.path.clone();
+            let mut problem = |why: String| problems.push(Problem::file_error(&path, why));
+            if buffer.format.is_framed() {
+                let name = &sources[first].name;
+                problem(format!("{name} is not read from frames: the source is left out"));
+                buffer.sources.retain(|source| !rings.contains(source));
+                return !buffer.sources.is_empty();
             }
-            let unrolled = unroll(buffer, &**params);
-            let path = &buffer.path;
-            let problem = |why| Problem::file_error(path, format!("{why}: the buffer cannot be read"));
-            unrolled.map_err(|why| problems.push(problem(why))).is_ok()
+            let unrolled = ring(buffer.sources[0]).map_or(Ok(()), |params| unroll(buffer, params));
+            unrolled.map_err(|why| problem(format!("{why}: the buffer cannot be read"))).is_ok()
         });
     }
 }
 
 fn unroll(buffer: &mut Buffer, params: &dyn SourceParams) -> Result<(), String> {
-    if buffer.format != Packing::Source {
-        return Err(format!("{} is not read from frames", params.title()));
-    }
     let read = if buffer.path.as_os_str() == "-" { read_stdin(MOST) } else { read_plain(&buffer.path, MOST) };
     let mut bytes = read.map_err(|error| error.to_string())?;
     let Some(ring) = params.ring(bytes.len() as u64) else { return Ok(()) };

@@ -366,6 +366,15 @@ fn captures_of_all_kinds_have_rings() {
         place.write(name, text.as_bytes());
     }
     decode(format!("{folder} --image {program}"));
+    // Frames would have a trace ID, and a memory that was cut has no whole ring.
+    let trace = fs::read_to_string(place.join("trace.ini")).unwrap();
+    fs::write(place.join("trace.ini"), trace.replace("source_data", "coresight")).unwrap();
+    let _ = run!("decode {folder}").ends(2).says("MTB_0 is not read from frames");
+    fs::write(place.join("trace.ini"), trace).unwrap();
+    let memory = fs::read(place.join("mtb.bin")).unwrap();
+    fs::write(place.join("mtb.bin"), &memory[..0x700]).unwrap();
+    let _ = run!("decode {folder}").ends(2).says("but the file has 0x700 bytes");
+    fs::write(place.join("mtb.bin"), memory).unwrap();
     let piped = files.replace(&place.join("mtb.bin"), "-");
     let memory = fs::File::open(place.join("mtb.bin")).unwrap();
     let of_pipe = ran(command(format!("decode {piped} --instructions --json")).stdin(memory)).ends(0);
