@@ -216,7 +216,7 @@ fn raw(files: &str) -> &str {
 
 /// The instructions of a listing, or its packets.
 fn rows(ran: &Ran) -> impl Iterator<Item = Value> {
-    values(&ran.out).filter(|value| value["kind"] == "instruction" || value["target"].is_string())
+    values(&ran.out).filter(|value| value["kind"] == "instruction" || value["to"].is_string())
 }
 
 fn addresses(ran: &Ran) -> Vec<u64> {

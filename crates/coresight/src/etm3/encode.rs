@@ -8,7 +8,6 @@
 //! * A branch address gives the target of a taken indirect branch, and with branch broadcast (ETMCR, bit 8) that of every taken branch.
 //! * With cycles (ETMCR, bit 12), the cycles that follow a block are told with its atoms.
 //! * What the registers do not enable is left out, so that one execution can be encoded for many trace units.
-//!
 //! * An access follows the block whose last instruction makes it: the block is cut there ([`Ended::Cut`]). The first access of an
 //!   instruction has an address; those after it follow in memory.
 

@@ -68,8 +68,8 @@ impl Module for Mtb {
 
     fn fields(_: &Params, packet: &Packet, line: &mut Line) {
         if let Packet::Branch(branch) = packet {
-            line.text(",\"source\":\"").hex(branch.source.into(), 0);
-            line.text("\",\"target\":\"").hex(branch.target.into(), 0);
+            line.text(",\"from\":\"").hex(branch.source.into(), 0);
+            line.text("\",\"to\":\"").hex(branch.target.into(), 0);
             line.text("\",\"start\":").text(if branch.start { "true" } else { "false" });
         }
     }
