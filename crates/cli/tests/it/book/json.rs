@@ -17,7 +17,7 @@ const RUNS: &[(&str, &str)] = &[
     ("packets", "packets samples/two-cores --json"),
     ("packets", "packets samples/etrace --json"),
     // Bytes of any kind are packets of an MTB.
-    ("packets", "packets samples/etrace/trace.bin --source mtb,MTB_POSITION=4,MTB_MASTER=0 --json"),
+    ("packets", "packets samples/etrace/trace.bin --source mtb,MTB_POSITION=0x84,MTB_MASTER=0 --json"),
     ("stats", "stats samples/two-cores --json"),
     ("stats", "stats samples/etrace --json"),
     ("stats of a log", "stats samples/retirement.log --json"),
