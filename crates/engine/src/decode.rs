@@ -206,6 +206,7 @@ impl<'a> Request<'a> {
         // samples, cycles, options of E-Trace.
         let start = range.from.saturating_sub(LEAD) & !0xf;
         let from_start = buffer.format.needs_start()
+            || buffer.ring.is_some()
             || lanes.iter().any(|lane| lane.plug.needs_start())
             || consumer.needs_all();
         if start > 0 && !from_start {
@@ -220,7 +221,8 @@ impl<'a> Request<'a> {
         };
         let to = For { consumer, image, range, blocks };
         let (mut pipeline, unsupported) = Pipeline::new(&lanes, to, options, limits, jobs);
-        let upto = range.to.saturating_add(LEAD);
+        // In a ring, what is in the range may follow what lies behind it in the file.
+        let upto = if buffer.ring.is_some() { u64::MAX } else { range.to.saturating_add(LEAD) };
         let mut flow = ControlFlow::Continue(());
         let mut wanted = 0;
         // Bytes of the windows that were decoded.
@@ -259,7 +261,7 @@ impl<'a> Request<'a> {
                 }
                 more = came?;
             }
-            wanted += at.min(range.to).saturating_sub(piece.offset.max(range.from));
+            wanted += range.bytes(buffer.ring, piece.offset, at);
         }
         if flow.is_continue() {
             lane::end(&mut lanes, &mut incoming);

@@ -1,5 +1,5 @@
 use tracewright_frames::{DstreamBlocks, OffsetMap};
-use tracewright_input::Packing;
+use tracewright_input::{Buffer, Packing, Ring};
 
 /// Where a packet began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,16 +18,19 @@ pub const INSIDE: u64 = 1 << 63;
 pub enum Places {
     /// Offsets in the file are positions in the stream.
     Same,
+    /// The stream goes around a ring.
+    Ring(Ring),
     /// The bytes are in frames, or those of a serial line.
     Frames { map: OffsetMap, format: Packing },
 }
 
 impl Places {
-    /// Creates the places of a stream in a buffer with this packing.
-    pub fn new(format: Packing) -> Self {
-        match format {
-            Packing::Source => Self::Same,
-            format => Self::Frames { map: OffsetMap::new(), format },
+    /// Creates the places of a stream in a buffer.
+    pub fn new(buffer: &Buffer) -> Self {
+        match (buffer.ring, buffer.format) {
+            (Some(ring), _) => Self::Ring(ring),
+            (None, Packing::Source) => Self::Same,
+            (None, format) => Self::Frames { map: OffsetMap::new(), format },
         }
     }
 
@@ -40,6 +43,10 @@ impl Places {
     pub fn neighbours(&self, position: u64, cursor: &mut usize) -> Option<(Place, usize)> {
         match self {
             Self::Same => Some((Place { offset: position, opencsd_index: position }, usize::MAX)),
+            Self::Ring(ring) => {
+                let (offset, end) = (ring.offset(position), ring.end());
+                Some((Place { offset, opencsd_index: offset }, (end.saturating_sub(offset)) as usize))
+            }
             Self::Frames { map, format } => {
                 let run = map.run_near(position, cursor)?;
                 let counted = match format {

@@ -17,6 +17,7 @@ use crate::perf::{self, RecordedPrograms};
 use crate::program::ImageFile;
 use crate::raw::{ETM_REGISTERS, RawSource};
 use crate::registry::{self, SourceParams};
+use crate::ring::Ring;
 use crate::snapshot::{self, Device, DeviceClass, Dump, Snapshot};
 use crate::{Architecture, CoreKind, CoreProfile, Problem, file, folder};
 
@@ -108,6 +109,8 @@ pub struct Buffer {
     pub pieces: Option<Vec<Piece>>,
     /// Contents of the file, if it is compressed and has pieces: they are read at any place.
     pub contents: Option<Bytes>,
+    /// The ring in the file, if it is one. `contents` has what was written after the ring's end behind it.
+    pub ring: Option<Ring>,
 }
 
 /// Part of a file that is trace. It is not continuous with the parts before and after it.
@@ -177,6 +180,11 @@ impl Source {
             }
             _ => Some(context.level),
         }
+    }
+
+    /// Returns whether its trace has the target of every branch that was taken. Registers of an ETMv4 are not asked.
+    pub fn tells_all_branches(&self) -> bool {
+        matches!(&self.protocol, Protocol::Registered(params) if params.tells_all_branches())
     }
 
     /// Returns whether reading begins at a synchronisation point.
@@ -299,6 +307,7 @@ impl Capture {
                     sources: sources.collect(),
                     pieces: None,
                     contents: None,
+                    ring: None,
                 }
             })
             .collect();
@@ -323,6 +332,7 @@ impl Capture {
             ..Self::default()
         };
         capture.check_lengths();
+        capture.unroll_rings();
         Ok(capture.note_protocols())
     }
 
@@ -337,6 +347,11 @@ impl Capture {
                 "no source given: a trace cannot be read without the parameters of its source; name them with --source \
                  (`tracewright info FILE` tells what fits)",
             );
+        }
+        if format != Packing::Source
+            && let Some(name) = sources.iter().find_map(RawSource::unframed)
+        {
+            return problem(&format!("{name} is not read from frames, and has no --packing"));
         }
         let has_etm = sources.iter().any(|source| matches!(source, RawSource::Etm(_)));
         if has_etm && sources.iter().any(|source| matches!(source, RawSource::Etrace(_))) {
@@ -359,9 +374,6 @@ impl Capture {
                     }
                 }
                 RawSource::Etrace(source) => {
-                    if format != Packing::Source {
-                        return problem("E-Trace is not read from frames, and has no --packing");
-                    }
                     if let Some(what) = differs(first.get_or_insert(&source.config), &source.config) {
                         return problem(&format!(
                             "sources in one file are built alike: these differ in {what}"
@@ -393,9 +405,22 @@ impl Capture {
         let sources: Vec<_> = sources.collect();
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         let all = (0..sources.len()).collect();
-        let buffer = Buffer { name, path: path.into(), format, sources: all, pieces: None, contents: None };
-        let capture = Self { path: path.into(), sources, buffers: vec![buffer], ..Self::default() };
-        Ok(capture.note_protocols())
+        let path = PathBuf::from(path);
+        let buffer = Buffer {
+            name,
+            path: path.clone(),
+            format,
+            sources: all,
+            pieces: None,
+            contents: None,
+            ring: None,
+        };
+        let mut capture = Self { path, sources, buffers: vec![buffer], ..Self::default() };
+        capture.unroll_rings();
+        match capture.problems.pop() {
+            Some(problem) => Err(problem),
+            None => Ok(capture.note_protocols()),
+        }
     }
 
     /// Warns, once, about sources that were recorded as ETMv4 and are ETEs.

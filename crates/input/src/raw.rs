@@ -98,6 +98,15 @@ impl RawSource {
         format!("{HELP}{takes}{EXAMPLES}")
     }
 
+    /// Returns the name of its protocol, if that is never in frames.
+    pub fn unframed(&self) -> Option<String> {
+        match self {
+            Self::Etrace(_) => Some("E-Trace".into()),
+            Self::Registered(params) if params.ring(0).is_some() => Some(params.title()),
+            _ => None,
+        }
+    }
+
     fn parse(text: &str) -> Result<Self, String> {
         let mut parts = text.split(',');
         let protocol = match parts.next().unwrap_or_default().to_ascii_lowercase().as_str() {

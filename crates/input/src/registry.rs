@@ -5,6 +5,7 @@ use std::error;
 use std::fmt::{self, Debug};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use crate::ring::{Ring, TooShort};
 use crate::{coresight, snapshot};
 
 /// A kind of trace sources: how captures and people describe one.
@@ -43,9 +44,18 @@ pub trait SourceParams: Any + Debug + Send + Sync {
     fn traces_instructions(&self) -> bool {
         true
     }
+    /// Returns whether the trace has the target of every branch that was taken.
+    fn tells_all_branches(&self) -> bool {
+        false
+    }
     /// Returns whether reading begins at a synchronisation point. If not, the trace begins with a packet, and has no such points.
     fn needs_synchronisation(&self) -> bool {
         true
+    }
+    /// Returns where the ring of the source is in a file of `len` bytes, if its buffer is a ring in memory. Such a source has a file of
+    /// its own, without frames.
+    fn ring(&self, _len: u64) -> Option<Result<Ring, TooShort>> {
+        None
     }
     /// Returns what the source speaks, in words.
     fn title(&self) -> String;

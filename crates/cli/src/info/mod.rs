@@ -161,7 +161,7 @@ fn text(out: &mut impl Write, capture: &Capture) -> std::io::Result<()> {
         writeln!(out, "\n{HEADING}buffer {}{END}: {size}", Printable(&buffer.name))?;
         writeln!(out, "  format   {}", format_words(capture, buffer))?;
         writeln!(out, "  file     {}", printable_path(&buffer.path))?;
-        if let Some(pieces) = &buffer.pieces {
+        if let (Some(pieces), None) = (&buffer.pieces, buffer.ring) {
             let packed = if pieces.iter().any(|piece| piece.packed.is_some()) { ", compressed" } else { "" };
             writeln!(out, "  pieces   {}{packed}", pieces.len())?;
         }
@@ -215,7 +215,7 @@ fn json(capture: &Capture) -> Value {
             "format": format_words(capture, buffer),
             "sources": names,
         });
-        if let Some(pieces) = &buffer.pieces {
+        if let (Some(pieces), None) = (&buffer.pieces, buffer.ring) {
             object["pieces"] = pieces.iter().map(piece).collect();
         }
         object

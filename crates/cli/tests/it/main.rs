@@ -45,6 +45,7 @@ mod listings;
 mod logs;
 mod memory;
 mod merge;
+mod mtb;
 mod no_image;
 mod offsets;
 mod outputs;

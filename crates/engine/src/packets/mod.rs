@@ -193,12 +193,12 @@ impl PacketRequest<'_> {
             if !std::mem::replace(&mut is_first, false) {
                 frames::FrameSink::reset(&mut lanes, piece.offset);
             }
-            is_passed = piece.offset >= self.range.to;
+            is_passed = buffer.ring.is_none() && piece.offset >= self.range.to;
             lanes.begin(piece.offset);
             while !is_passed && reading.chunk(CHUNK, &mut lanes)? && !lanes.visitor.is_done() {
-                is_passed = lanes.is_past(reading.at);
+                is_passed = buffer.ring.is_none() && lanes.is_past(reading.at);
             }
-            wanted += reading.at.min(self.range.to).saturating_sub(piece.offset.max(self.range.from));
+            wanted += self.range.bytes(buffer.ring, piece.offset, reading.at);
         }
         lanes.end_streams();
         let mut problems: Vec<_> = reading.take_faults().into_iter().map(Problem::File).collect();
@@ -351,7 +351,7 @@ impl<'r> Lanes<'r> {
             // Counting all needs no places.
             places: match how {
                 How::Count if range.is_all() => Places::Same,
-                _ => Places::new(buffer.format),
+                _ => Places::new(buffer),
             },
             range,
             seen: Seen::default(),

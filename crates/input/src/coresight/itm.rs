@@ -25,7 +25,7 @@ impl SourceKind for Itm {
     }
 
     fn params(&self, given: &[(String, String)]) -> Result<Arc<dyn SourceParams>, WrongParam> {
-        let given = Given::new(given, &["itmtcr", "sync"], "itm")?;
+        let given = Given::new(given, &["id", "itmtcr", "sync"], "itm")?;
         let starts_aligned = match given.get("sync") {
             None | Some(1) => false,
             Some(0) => true,

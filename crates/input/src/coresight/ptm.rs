@@ -27,7 +27,7 @@ impl SourceKind for Ptm {
     }
 
     fn params(&self, given: &[(String, String)]) -> Result<Arc<dyn SourceParams>, WrongParam> {
-        let names = ["etmcr", "etmidr", "etmccer", "etmtraceidr"];
+        let names = ["id", "etmcr", "etmidr", "etmccer", "etmtraceidr"];
         let given = Given::new(given, &names, "etm")?;
         let usual = Registers::default();
         let registers = Registers {
@@ -70,6 +70,10 @@ impl SourceParams for Params {
             ),
             ("virtual machine IDs", on(self.vmids())),
         ]
+    }
+
+    fn tells_all_branches(&self) -> bool {
+        self.branch_broadcast()
     }
 
     fn has_cycles(&self) -> bool {

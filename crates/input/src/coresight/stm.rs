@@ -25,7 +25,7 @@ impl SourceKind for Stm {
     }
 
     fn params(&self, given: &[(String, String)]) -> Result<Arc<dyn SourceParams>, WrongParam> {
-        let given = Given::new(given, &["stmtcsr"], "stm")?;
+        let given = Given::new(given, &["id", "stmtcsr"], "stm")?;
         let stmtcsr = given.get("stmtcsr");
         let id = match (given.get("id"), stmtcsr) {
             (None, Some(stmtcsr)) => stmtcsr >> 16 & 0x7f,

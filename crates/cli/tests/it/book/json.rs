@@ -16,6 +16,8 @@ use super::{BOOK, Place, root};
 const RUNS: &[(&str, &str)] = &[
     ("packets", "packets samples/two-cores --json"),
     ("packets", "packets samples/etrace --json"),
+    // Bytes of any kind are packets of an MTB.
+    ("packets", "packets samples/etrace/trace.bin --source mtb,MTB_POSITION=0x84,MTB_MASTER=0 --json"),
     ("stats", "stats samples/two-cores --json"),
     ("stats", "stats samples/etrace --json"),
     ("stats of a log", "stats samples/retirement.log --json"),
