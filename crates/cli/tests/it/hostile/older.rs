@@ -40,7 +40,12 @@ pub fn make() -> Vec<Input> {
     let file = |bytes, source: &str| {
         Input::file(Kind::Raw, "trace.bin", bytes).options(&format!("--packing source --source {source}"))
     };
+    // `nop; b 0x8000` in T32, in a ring that is not full.
+    let ring: Vec<u8> = [0x8002_u32, 0x8000].repeat(24).iter().flat_map(|word| word.to_le_bytes()).collect();
+    let mtb = "--source mtb,MTB_POSITION=0xc0,MTB_MASTER=0x80000004 --image in/code.bin@8000";
+    let ring = Input::file(Kind::Raw, "trace.bin", [ring, vec![0; 64]].concat()).options(mtb);
     vec![
+        ring.with("code.bin", vec![0x00, 0xbf, 0xfd, 0xe7]),
         file(ptm, "ptm,id=0x10,ETMCR=0x1000")
             .with("code.bin", code.clone())
             .options("--image in/code.bin@8000"),
