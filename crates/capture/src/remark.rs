@@ -83,6 +83,15 @@ pub enum Remark {
     Nonsense(u64),
     /// A log is damaged; everything before the damage is used.
     LogDamaged(PathBuf, String),
+    /// Instructions of a log do not follow from those before them: the trace has a gap at each of these places.
+    LogGaps {
+        /// The log.
+        log: PathBuf,
+        /// Number of gaps.
+        gaps: u64,
+        /// The first of them.
+        first: String,
+    },
     /// A log has several threads, and only one is read.
     OneThread {
         /// The log.
@@ -184,6 +193,12 @@ impl fmt::Display for Remark {
                 "blocks and exceptions that are not in the trace: {count}; no core can have had them"
             ),
             Self::LogDamaged(path, why) => write!(f, "{}: {why}", path.display()),
+            Self::LogGaps { log, gaps, first } => write!(
+                f,
+                "{}: {first}: the log lacks instructions or a trap, and the trace has a gap there (gaps in all: {})",
+                log.display(),
+                grouped(*gaps)
+            ),
             Self::OneThread { path, of, thread } => {
                 write!(f, "{}: the log has {of} threads, this is thread {thread}", path.display())
             }
