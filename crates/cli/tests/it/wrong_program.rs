@@ -124,6 +124,21 @@ fn a_log_with_a_hole_is_no_whole_trace() {
     }
 }
 
+/// A reader has one program: where the code was another later, it has none, and does not take the first for all that ran.
+#[test]
+fn code_that_changes_is_left_out() {
+    let place = Scratch::new("wrong");
+    let out = place.join("out");
+    // nop; nop; jump back, and then a jump back in place of the second.
+    let turn = [(0x8000_0000_u64, 0x13_u32), (0x8000_0004, 0x13), (0x8000_0008, 0xff9f_f06f)];
+    let changed = [(0x8000_0000, 0x13), (0x8000_0004, 0xffdf_f06f)];
+    let lines = turn.repeat(3).into_iter().chain(changed.repeat(3));
+    let lines: String = lines.map(|(pc, bits)| format!("core   0: 3 {pc:#018x} ({bits:#010x})\n")).collect();
+    let log = place.write("log", lines.as_bytes());
+    run!("encode {} -o {out}", text(&log)).ends(1).says("code was changed while it ran");
+    run!("decode {out} --summary").ends(1).says("past the end of code.bin at 0x80000004");
+}
+
 /// Code that was changed in one place is not another program: the capture has what ran, and the status says that something was wrong.
 #[test]
 fn little_that_differs_is_told() {
