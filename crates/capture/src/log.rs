@@ -105,6 +105,23 @@ impl HartSink for HartCode {
 /// Why a log could not be read to its end.
 pub type LogError = Box<dyn std::error::Error + Send + Sync>;
 
+/// How reading a log ended.
+#[derive(Debug, Default)]
+pub struct LogEnd {
+    /// Why it ended early, if it did.
+    pub error: Option<LogError>,
+    /// Places where instructions do not follow from those before them.
+    pub gaps: u64,
+    /// The first of these places.
+    pub first_gap: Option<String>,
+}
+
+impl From<Option<LogError>> for LogEnd {
+    fn from(error: Option<LogError>) -> Self {
+        Self { error, ..Self::default() }
+    }
+}
+
 /// An open log of a known kind.
 pub struct Log {
     path: PathBuf,
@@ -238,18 +255,18 @@ impl Log {
         Err(Error::log(&self.path, LogProblem::OnlyAddresses))
     }
 
-    /// Passes the whole log to a sink. Returns the sink, and why reading ended early, if it did. `xlen` is used if the log does not
-    /// have it; `image` is the program, whose code QEMU's log lacks.
-    pub fn read<S: HartSink>(self, xlen: Xlen, image: &Image, mut sink: S) -> (S, Option<LogError>) {
+    /// Passes the whole log to a sink. Returns the sink, and how reading ended. `xlen` is used if the log does not have it; `image` is
+    /// the program, whose code QEMU's log lacks.
+    pub fn read<S: HartSink>(self, xlen: Xlen, image: &Image, mut sink: S) -> (S, LogEnd) {
         let (kind, input) = match self.input {
             Input::Own(mut reader) => {
                 let result = reader.read(&mut sink);
-                return (sink, result.err().map(LogError::from));
+                return (sink, result.err().map(LogError::from).into());
             }
             Input::Retirement(mut log, thread) => {
                 let result = log.read(thread, &mut sink);
                 let error = result.as_ref().err().or(log.damage());
-                return (sink, error.map(|error| error.to_string().into()));
+                return (sink, error.map(|error| error.to_string().into()).into());
             }
             Input::Other(kind, input) => (kind, input),
         };
@@ -258,14 +275,24 @@ impl Log {
             reader = reader.in_sequence();
         }
         let mut blocks = Blocks::new(xlen, sink);
-        let error = loop {
-            match reader.next() {
-                Ok(Some(retired)) => blocks.take(&retired),
-                Ok(None) => break None,
-                Err(error) => break Some(error.into()),
+        let mut end = LogEnd::default();
+        loop {
+            let retired = match reader.next() {
+                Ok(Some(retired)) => retired,
+                Ok(None) => break,
+                Err(error) => {
+                    end.error = Some(error.into());
+                    break;
+                }
+            };
+            if let Some(gap) = reader.gap() {
+                end.gaps += 1;
+                end.first_gap.get_or_insert_with(|| gap.to_string());
+                blocks.gap();
             }
-        };
-        (blocks.finish(), error)
+            blocks.take(&retired);
+        }
+        (blocks.finish(), end)
     }
 }
 

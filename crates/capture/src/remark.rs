@@ -44,13 +44,8 @@ pub enum Remark {
     SeveralHandlers(u8),
     /// The delta trace ends early.
     DeltaEnds(PathBuf, tracewright_delta::Refused),
-    /// Code was changed while it ran.
-    CodeChanged {
-        /// The first address.
-        address: u64,
-        /// Whether the capture keeps the code that ran first. Otherwise it leaves out changed code.
-        is_kept: bool,
-    },
+    /// Code was changed while it ran, and the capture leaves it out; this is the first address.
+    CodeChanged(u64),
     /// The capture lacks code that ran; this is the first address.
     CodeMissing(u64),
     /// The capture holds no program.
@@ -83,6 +78,15 @@ pub enum Remark {
     Nonsense(u64),
     /// A log is damaged; everything before the damage is used.
     LogDamaged(PathBuf, String),
+    /// Instructions of a log do not follow from those before them: the trace has a gap at each of these places.
+    LogGaps {
+        /// The log.
+        log: PathBuf,
+        /// Number of gaps.
+        gaps: u64,
+        /// The first of them.
+        first: String,
+    },
     /// A log has several threads, and only one is read.
     OneThread {
         /// The log.
@@ -144,14 +148,10 @@ impl fmt::Display for Remark {
                 privilege_name(*level)
             ),
             Self::DeltaEnds(path, refused) => write!(f, "{}: ends there: {refused}", path.display()),
-            Self::CodeChanged { address, is_kept: true } => write!(
+            Self::CodeChanged(address) => write!(
                 f,
-                "code was changed while it ran, or is another in another context, at {address:#x} for one: the capture has what ran \
-                 first, and decode may go wrong there"
-            ),
-            Self::CodeChanged { address, is_kept: false } => write!(
-                f,
-                "code was changed while it ran, at {address:#x} for one: the capture leaves out what changed; the log has all of it"
+                "code was changed while it ran, or is another in another context, at {address:#x} for one: the capture leaves out what \
+                 changed; the log has all of it"
             ),
             Self::CodeMissing(address) => {
                 write!(f, "the capture lacks code that ran, at {address:#x} for one")
@@ -184,6 +184,12 @@ impl fmt::Display for Remark {
                 "blocks and exceptions that are not in the trace: {count}; no core can have had them"
             ),
             Self::LogDamaged(path, why) => write!(f, "{}: {why}", path.display()),
+            Self::LogGaps { log, gaps, first } => write!(
+                f,
+                "{}: {first}: the log lacks instructions or a trap, and the trace has a gap there (gaps in all: {})",
+                log.display(),
+                grouped(*gaps)
+            ),
             Self::OneThread { path, of, thread } => {
                 write!(f, "{}: the log has {of} threads, this is thread {thread}", path.display())
             }

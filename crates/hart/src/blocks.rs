@@ -9,8 +9,8 @@ use crate::sink::{Access, HartSink, Privilege, RegisterWrite, Trap};
 /// A block is emitted when the instruction after it is known, since that shows whether a branch was taken. Call
 /// [`finish`](Self::finish) for the last.
 ///
-/// If an instruction does not follow the previous one and no branch or trap explains that, the log has a gap; the block
-/// before it is [`Ended::Cut`].
+/// If an instruction does not follow the previous one, call [`gap`](Self::gap) before it. An instruction that no branch explains
+/// cuts the block before it ([`Ended::Cut`]) anyway.
 #[derive(Debug)]
 pub struct Blocks<S> {
     sink: S,
@@ -67,15 +67,25 @@ impl<S: HartSink> Blocks<S> {
     /// Emits the last block and a pending trap. A conditional branch at the very end makes the block [`Ended::Cut`]
     /// because its outcome is not known.
     pub fn finish(mut self) -> S {
+        self.end();
+        self.sink
+    }
+
+    /// Reports a gap before the next instruction. The block before it ends as the last one does.
+    pub fn gap(&mut self) {
+        self.end();
+        self.sink.lost();
+    }
+
+    fn end(&mut self) {
         if let Some(run) = self.run.take() {
             let ended =
                 if run.class.is_branch() && !run.class.conditional { Ended::Taken } else { Ended::Cut };
             self.tell(&run, ended);
         }
-        if let Some(trap) = self.trap {
+        if let Some(trap) = self.trap.take() {
             self.sink.trap(&trap);
         }
-        self.sink
     }
 
     /// Ends the current block if `next` does not continue it.

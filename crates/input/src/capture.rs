@@ -182,11 +182,6 @@ impl Source {
         }
     }
 
-    /// Returns whether its trace has the target of every branch that was taken. Registers of an ETMv4 are not asked.
-    pub fn tells_all_branches(&self) -> bool {
-        matches!(&self.protocol, Protocol::Registered(params) if params.tells_all_branches())
-    }
-
     /// Returns whether reading begins at a synchronisation point.
     pub fn needs_synchronisation(&self) -> bool {
         match &self.protocol {

@@ -44,9 +44,9 @@ pub trait SourceParams: Any + Debug + Send + Sync {
     fn traces_instructions(&self) -> bool {
         true
     }
-    /// Returns whether the trace has the target of every branch that was taken.
-    fn tells_all_branches(&self) -> bool {
-        false
+    /// Returns why the trace lacks targets of branches that were taken, if it lacks any.
+    fn lacks_targets(&self) -> Option<&'static str> {
+        None
     }
     /// Returns whether reading begins at a synchronisation point. If not, the trace begins with a packet, and has no such points.
     fn needs_synchronisation(&self) -> bool {

@@ -46,8 +46,10 @@ pub struct ExceptionKey {
 pub struct ExceptionStats {
     /// Number of times that it came.
     pub count: u64,
-    /// Number of times that the trace does not have its end.
+    /// Number of times that it has no duration: the trace does not have its end, or not the times.
     pub unfinished: u64,
+    /// Number of these times that it ended, at a time that the trace does not tell.
+    pub untimed: u64,
     /// Number of times that another exception came in it.
     pub interrupted: u64,
     /// Times from its beginning to its end.
@@ -237,7 +239,10 @@ impl Exceptions {
         let stats = self.kinds.entry(key).or_default();
         match since.zip(self.now) {
             Some((since, now)) => stats.durations.add(now.saturating_sub(since)),
-            None => stats.unfinished += 1,
+            None => {
+                stats.unfinished += 1;
+                stats.untimed += 1;
+            }
         }
     }
 
@@ -452,6 +457,18 @@ mod tests {
         let gap = Element::Gap { reason: GapReason::Overflow, from: 0, to: 1 };
         let elements = [taken(1), ran(3), gap, ran(1), returns(1), ran(1), taken(1), ran(2)];
         check(&elements, None, 1, &[(1, 2, [None; 3], None, 2, 0)]);
+    }
+
+    #[test]
+    fn what_ends_at_an_unknown_time_is_not_what_has_no_end() {
+        let mut exceptions = Exceptions::default();
+        let mut clock = Clock::counts();
+        for element in [taken(1), ran(1), Element::ExceptionReturn, ran(1), taken(1), ran(1)] {
+            exceptions.take(&element, Some(&clock.take(&element)));
+        }
+        exceptions.finish();
+        let stats = exceptions.kinds().map(|(_, stats)| (stats.unfinished, stats.untimed));
+        assert_eq!(stats.collect::<Vec<_>>(), [(2, 1)]);
     }
 
     #[test]

@@ -14,10 +14,30 @@ use std::str::FromStr;
 use tracewright_core::{Context, Element, TraceOn, Transaction};
 use tracewright_engine::{At, Consumer, Line, Source};
 use tracewright_etm::Params;
+use tracewright_input::Protocol;
 
 use crate::listing::json::{fields, quoted_name};
 use crate::listing::messages;
 use crate::words;
+
+/// Returns what a source's trace lacks of the targets of branches, if it lacks any.
+pub fn lacks_targets(source: &tracewright_input::Source) -> Option<&'static str> {
+    match &source.protocol {
+        Protocol::Etm(_) => {
+            let is_on = source.register("TRCCONFIGR").is_some_and(|value| value >> 3 & 1 == 1);
+            match source.register("TRCBBCTLR") {
+                _ if !is_on => {
+                    Some("no branch broadcast (TRCCONFIGR.BB): only targets of indirect branches are known")
+                }
+                Some(1..) => Some("branch broadcast is limited to some addresses (TRCBBCTLR)"),
+                _ => None,
+            }
+        }
+        Protocol::Etrace(_) => Some("only targets of indirect branches are known"),
+        Protocol::Registered(params) => params.lacks_targets(),
+        Protocol::Unsupported(..) => None,
+    }
+}
 
 /// Number of events that a trace unit can have.
 const EVENTS: u8 = 4;

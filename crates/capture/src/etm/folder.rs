@@ -133,7 +133,7 @@ impl<S: UnitSettings> Folder<S> {
     ) -> Result<(), Error> {
         let mut executed: CodePages = code.into_iter().collect();
         if let Some(address) = executed.changed {
-            remarks.push(Remark::CodeChanged { address, is_kept: false });
+            remarks.push(Remark::CodeChanged(address));
         }
         let (mapped, missing) = executed.mapped(&self.dir, &process.mappings);
         remarks.extend(missing.into_iter().map(|Missing { path, why }| Remark::FileGone(path, why)));

@@ -53,7 +53,10 @@ fn create_older<P: older::Older>(
 ) -> Result<Box<dyn TraceWriter>, Error> {
     let settings = older::Settings::<P>::new().with(request.options)?;
     if request.port.is_some() {
-        return Err(Error::Unsupported { by: P::NAME, what: "a trace port" });
+        return Err(Error::Unsupported {
+            by: P::NAME,
+            what: "model of a trace port: ETMv4 and E-Trace have one",
+        });
     }
     create(place, request, &settings)
 }

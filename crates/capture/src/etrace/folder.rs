@@ -147,13 +147,14 @@ impl Folder {
             };
         }
         if let Some(address) = seen.changed {
-            remarks.push(Remark::CodeChanged { address, is_kept: true });
+            remarks.push(Remark::CodeChanged(address));
+            all.iter_mut().for_each(|traced: &mut Traced| traced.lacks_code = true);
         }
-        let code = |at| seen.halfword(at).or_else(|| halfword(at));
+        let code = |at| seen.halfword(at, &mut halfword);
         let ExecutedCode { mut pieces, unknown } = executed_code(blocks, &builder.build(), code);
         if let Some(address) = unknown {
             remarks.push(Remark::CodeMissing(address));
-            all.iter_mut().for_each(|traced: &mut Traced| traced.lacks_code = true);
+            all.iter_mut().for_each(|traced| traced.lacks_code = true);
         }
         if pieces.len() > MOST_PIECES {
             let of = pieces.len();

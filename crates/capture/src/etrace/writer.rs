@@ -182,7 +182,7 @@ impl TraceWriter for Writer {
                 let programs = retirement::programs(definitions.maps(), remarks);
                 let blocks: Vec<_> = retirement::translated(definitions).collect();
                 let code: CodePages = retirement::code(definitions).collect();
-                remarks.extend(code.changed.map(|address| Remark::CodeChanged { address, is_kept: false }));
+                remarks.extend(code.changed.map(Remark::CodeChanged));
                 let halfword = |at| code.halfword(at);
                 self.folder.finish(tracers, &programs, blocks.iter(), halfword, remarks)?
             }

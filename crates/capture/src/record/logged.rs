@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use tracewright_core::{Block, Ended, Isa, MemorySpace, Mismatch};
+use tracewright_core::{Block, Isa, MemorySpace, Mismatch};
 use tracewright_flow::BlockCheck;
 use tracewright_hart::log::Kind;
 use tracewright_hart::{HartSink, Trap};
@@ -15,7 +15,7 @@ use super::hart::Controls;
 use super::keep::Keep;
 use super::watch::Watch;
 use crate::control::Qualified;
-use crate::log::{Log, LogError, bits};
+use crate::log::{Log, LogEnd, bits};
 use crate::sink::{AnySink, DynSink, TraceSink};
 use crate::{Pair, grouped};
 
@@ -80,8 +80,8 @@ pub(super) struct Code {
     pub contradictions: Contradictions,
     /// Half-words of code that the log has besides.
     others: HashMap<u64, [u8; 2]>,
-    /// End of the last block, where the next must begin: set if the log has only addresses and the block ended without a branch.
-    cut: Option<u64>,
+    /// Set if the next block does not follow from the last one.
+    is_after_gap: bool,
 }
 
 impl Code {
@@ -95,7 +95,7 @@ impl Code {
             check: BlockCheck::default(),
             contradictions: Contradictions::default(),
             others: HashMap::new(),
-            cut: None,
+            is_after_gap: false,
         }
     }
 
@@ -133,13 +133,10 @@ impl HartSink for Code {
         self.xlen = Some(if block.isa == Isa::Rv32 { Xlen::Rv32 } else { Xlen::Rv64 });
         if self.bits.is_empty() || self.is_of_program {
             let compared = self.check.block(&self.image, MemorySpace::ANY, block);
-            // Without a branch, execution goes on where the block ended.
-            let compared = match self.cut.take() {
-                Some(from) if from != block.start => Err(Mismatch::Missed { from, to: block.start }),
-                _ => compared,
-            };
-            self.contradictions.block(compared, block);
-            self.cut = (self.is_of_program && block.ended == Ended::Cut).then_some(block.end);
+            // Where the program's instructions do not lead, another one ran, unless something is missing.
+            let is_missed = std::mem::take(&mut self.is_after_gap) && self.is_of_program;
+            let missed = Err(Mismatch::Missed { from: block.start, to: block.start });
+            self.contradictions.block(if is_missed { missed } else { compared }, block);
         }
         let mut pc = block.start;
         for bits in std::mem::take(&mut self.bits) {
@@ -158,12 +155,11 @@ impl HartSink for Code {
 
     fn trap(&mut self, _: &Trap) {
         self.check.interrupt();
-        self.cut = None;
     }
 
     fn lost(&mut self) {
         self.check.interrupt();
-        self.cut = None;
+        self.is_after_gap = true;
     }
 }
 
@@ -184,7 +180,7 @@ pub(super) struct Read<'a> {
     pub code: Code,
     pub keep: Option<Keep>,
     pub qualified: Option<Qualified>,
-    pub error: Option<LogError>,
+    pub end: LogEnd,
 }
 
 impl<'a> LogRead<'a> {
@@ -197,13 +193,13 @@ impl<'a> LogRead<'a> {
         let both = Pair(watch, Code::new(&self.image, is_of_program));
         self.read = Some(match (self.controls, keep) {
             (None, None) => {
-                let (Pair(Pair(watch, code), _), error) = log.read(self.xlen, &self.image, Pair(both, sink));
-                Read { watch, code, keep: None, qualified: None, error }
+                let (Pair(Pair(watch, code), _), end) = log.read(self.xlen, &self.image, Pair(both, sink));
+                Read { watch, code, keep: None, qualified: None, end }
             }
             (Some(Controls { asked, plan, .. }), None) => {
                 let sinks = Pair(both, asked.controlled(plan, sink).with_code(code));
-                let (Pair(Pair(watch, code), sink), error) = log.read(self.xlen, &self.image, sinks);
-                Read { watch, code, keep: None, qualified: Some(Qualified::of(&sink)), error }
+                let (Pair(Pair(watch, code), sink), end) = log.read(self.xlen, &self.image, sinks);
+                Read { watch, code, keep: None, qualified: Some(Qualified::of(&sink)), end }
             }
             (None, Some(keep)) => self.read_slowly(log, both, keep, sink),
             (Some(Controls { asked, plan, .. }), Some(keep)) => {
@@ -223,7 +219,7 @@ impl<'a> LogRead<'a> {
         sink: &mut dyn DynSink,
     ) -> Read<'a> {
         let sinks = Pair(Pair(both, keep), AnySink(sink));
-        let (Pair(Pair(Pair(watch, code), keep), _), error) = log.read(self.xlen, &self.image, sinks);
-        Read { watch, code, keep: Some(keep), qualified: None, error }
+        let (Pair(Pair(Pair(watch, code), keep), _), end) = log.read(self.xlen, &self.image, sinks);
+        Read { watch, code, keep: Some(keep), qualified: None, end }
     }
 }

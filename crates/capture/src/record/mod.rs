@@ -38,7 +38,7 @@ use self::watch::Watch;
 use crate::control::Qualified;
 use crate::error::LogProblem;
 use crate::etrace::{DeltaSettings, delta};
-use crate::log::{Log, LogError, bits};
+use crate::log::{Log, LogEnd, LogError, bits};
 use crate::protocol::{Executed, InputKind, Subject, TraceWriter, Traced};
 use crate::sink::NoTrace;
 use crate::{CaptureOptions, Error, Remark, StopFlag};
@@ -124,7 +124,7 @@ pub struct Recording {
     pub log_error: Option<LogError>,
     /// Instructions that the listing lacks, since their code is not known.
     pub unlisted: u64,
-    /// Set if some of the log contradicts the program.
+    /// Set if some of the log contradicts the program, or does not follow from what is before it.
     pub is_contradicted: bool,
 }
 
@@ -259,7 +259,8 @@ pub fn read(
         Some(writer) => writer.read_log(&mut read),
         None => read.run(&mut NoTrace),
     }
-    let Some(Read { watch, code, keep, qualified, error }) = read.read else {
+    let Some(Read { watch, code, keep, qualified, end: LogEnd { error, gaps, first_gap } }) = read.read
+    else {
         return Err(Error::NothingRan);
     };
     if is_text && watch.is_empty() {
@@ -284,7 +285,10 @@ pub fn read(
     let unlisted = keep.as_ref().map_or(0, Keep::unlisted);
     let kept = keep.map(Keep::finish).unwrap_or_default();
     if let Some(error) = error.as_ref().filter(|_| kept.failed.is_none()) {
-        remarks.push(Remark::LogDamaged(path, error.to_string()));
+        remarks.push(Remark::LogDamaged(path.clone(), error.to_string()));
+    }
+    if let Some(first) = first_gap {
+        remarks.push(Remark::LogGaps { log: path.clone(), gaps, first });
     }
     if unlisted > 0 {
         remarks.push(Remark::Unlisted(unlisted));
@@ -315,7 +319,7 @@ pub fn read(
         image,
         log_error: error,
         unlisted,
-        is_contradicted,
+        is_contradicted: is_contradicted || gaps > 0,
     })
 }
 

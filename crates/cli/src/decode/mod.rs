@@ -662,16 +662,10 @@ impl BufferDecode<'_> {
 
     /// Says of which sources the trace does not tell where all branches went.
     fn report_no_broadcast(&self) {
-        for source in self.sources().filter(|source| !source.tells_all_branches()) {
-            let on = source.register("TRCCONFIGR").is_some_and(|value| value >> 3 & 1 == 1);
-            let what = match source.register("TRCBBCTLR") {
-                _ if !on => {
-                    "no branch broadcast (TRCCONFIGR.BB): only targets of indirect branches are known"
-                }
-                Some(1..) => "branch broadcast is limited to some addresses (TRCBBCTLR)",
-                _ => continue,
-            };
-            remark(&format!("{}: {}: {what}", self.buffer.name, source.name));
+        for source in self.sources() {
+            if let Some(what) = tracewright::targets::lacks_targets(source) {
+                remark(&format!("{}: {}: {what}", self.buffer.name, source.name));
+            }
         }
     }
 }

@@ -24,12 +24,12 @@ pub fn all(sources: &[SourceExceptions], rows: &[ExceptionRow<'_>]) -> String {
         let (durations, intervals) = (&row.stats.durations, &row.stats.intervals);
         let _ = write!(text, "{:>8}", grouped(row.stats.count));
         for (value, width) in [
-            (durations.least(), 10),
-            (durations.median(), 10),
-            (durations.most(), 12),
-            (intervals.median(), 12),
+            (durations.least(), 9),
+            (durations.median(), 9),
+            (durations.most(), 11),
+            (intervals.median(), 11),
         ] {
-            let _ = write!(text, "{:>width$}", time(value));
+            let _ = write!(text, " {:>width$}", time(value));
         }
         let kind = if row.key.interrupt { "irq " } else { "" };
         let number = format!("{kind}{}", row.key.number);
@@ -74,7 +74,7 @@ pub fn threads(rows: &[ThreadRow<'_>]) -> String {
             let name = names::cut(name, width().saturating_sub(NUMBERS).max(8));
             let _ = writeln!(
                 text,
-                "{count:>8}{shortest:>10}{median:>10}{longest:>12}{total:>14}{share:>6}  {name}"
+                "{count:>8} {shortest:>9} {median:>9} {longest:>11} {total:>13} {share:>5}  {name}"
             );
         }
     }
@@ -92,13 +92,17 @@ pub fn threads(rows: &[ThreadRow<'_>]) -> String {
 /// Lines below the tables.
 fn notes(text: &mut String, sources: &[SourceExceptions], rows: &[ExceptionRow<'_>]) {
     let deepest = sources.iter().map(|source| source.exceptions.deepest()).max().unwrap_or(0);
-    let unfinished: u64 = rows.iter().map(|row| row.stats.unfinished).sum();
+    let untimed: u64 = rows.iter().map(|row| row.stats.untimed).sum();
+    let unfinished = rows.iter().map(|row| row.stats.unfinished).sum::<u64>() - untimed;
     let strays: u64 = sources.iter().map(|source| source.exceptions.strays()).sum();
     if deepest > 1 {
         let _ = writeln!(text, "\n{deepest} exceptions inside each other at most");
     }
     if unfinished > 0 {
         let _ = writeln!(text, "{} without an end in the trace", words::count(unfinished, "exception"));
+    }
+    if untimed > 0 {
+        let _ = writeln!(text, "{} at times that the trace does not tell", words::count(untimed, "end"));
     }
     if strays > 0 {
         let _ =

@@ -339,7 +339,7 @@ fn logs_of_others_have_cycles_too() {
     // Two retire in cycle 12; then something is missing: what was told ends there.
     let steps = [(10, 0x1000), (11, 0x1004), (12, 0x1008), (12, 0x100c), (20, 0x2000), (22, 0x2004)];
     let text: String = steps.iter().map(|&(cycle, pc)| line(cycle, pc, nop)).collect();
-    encode(&text, "--delta").ends(0);
+    encode(&text, "--delta").ends(1).says("line 5: does not follow from line 4");
     let items = told(&delta_bytes(&place));
     assert_eq!(cycles(&items), [10, 11, 12, 12, 20, 22]);
     let offs = items.iter().filter_map(|item| match item {

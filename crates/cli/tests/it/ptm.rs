@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::run::command;
+use crate::run::{command, run, text};
 use crate::support::opencsd::{each, unpack};
+use tracewright_testkit::{Scratch, captures_for};
 
 /// Captures with the IDs of their PTMs in lines of packets and of elements: unframed packets have no ID.
 const CAPTURES: [(&str, &[&str]); 3] =
@@ -61,5 +62,35 @@ fn check(coresight: &Path, name: &str) -> Option<()> {
 fn packets_and_elements_are_those_of_the_listings() {
     for (name, _) in CAPTURES {
         each("ptm", name, check);
+    }
+}
+
+/// Addresses are told without a program, which cannot contradict them. What is said of missing ones is of each protocol's registers.
+#[test]
+fn targets_need_no_program() {
+    let Some(captures) = captures_for("targets_need_no_program", "coresight") else { return };
+    let capture = captures.join("TC2");
+    let capture = text(&capture);
+    let off = run!("decode {capture} --no-image").ends(0).says_not("mismatch").says_not("TRCCONFIGR");
+    off.says("ETM_0: no branch broadcast (bit 8 of ETMCR)")
+        .says("PTM_0: no branch broadcast (bit 8 of ETMCR)");
+    let source = "--packing coresight --source ptm,id=0x13,ETMCR=0x1100";
+    run!("decode {capture}/cstrace.bin {source} --no-image").ends_within(0..=1).says_not("branch broadcast");
+}
+
+/// A buffer may begin anywhere in a frame.
+#[test]
+fn frames_may_begin_late() {
+    let Some(captures) = captures_for("frames_may_begin_late", "coresight") else { return };
+    let place = Scratch::new("ptm-late");
+    for (name, skip) in [("TC2", 9), ("Snowball", 8)] {
+        let whole = std::fs::read(captures.join(name).join("cstrace.bin")).unwrap();
+        let late = if skip == 9 { whole[7..].to_vec() } else { [&[0x5a; 40][..], &whole].concat() };
+        let file = place.write(name, &late);
+        let info = run!("info {} --json", text(&file)).ends(0).json();
+        assert_eq!(
+            (&info["fits"][0]["skip"], &info["fits"][0]["packing"]),
+            (&skip.into(), &"coresight".into())
+        );
     }
 }

@@ -89,6 +89,58 @@ fn logs_of_other_tools_refute_it_too() {
     }
 }
 
+/// Where lines are missing, no tool's log becomes a trace of what did not run: what came before stays, and the status says so.
+#[test]
+fn a_log_with_a_hole_is_no_whole_trace() {
+    let place = Scratch::new("wrong");
+    let out = place.join("out");
+    // A loop of twelve turns: line 1 is before it, and each turn has two lines.
+    let turns = (0..12).flat_map(|_| [(0x8000_0004_u64, 0xfff2_8293_u32), (0x8000_0008, 0xfe02_9ee3)]);
+    let lines: Vec<_> = [(0x8000_0000, 0x00c0_0293)].into_iter().chain(turns).collect();
+    let spike = |(pc, bits): &(u64, u32)| format!("core   0: 3 {pc:#018x} ({bits:#010x})\n");
+    let cva6 = |(pc, bits): &(u64, u32)| format!("  73 {pc:#x} M ({bits:#010x}) DASM({bits:08x})\n");
+    let qemu = |(pc, _): &(u64, u32)| {
+        format!("Trace 0: 0x7f827c000100 [0000000000000000/{pc:016x}/00207600/00000201] f\n")
+    };
+    let logs = [
+        lines.iter().map(spike).collect(),
+        lines.iter().map(cva6).collect(),
+        lines.iter().map(qemu).collect::<Vec<_>>(),
+    ];
+    let code: Vec<u8> = [0x00c0_0293_u32, 0xfff2_8293, 0xfe02_9ee3, 0x8067]
+        .iter()
+        .flat_map(|word| word.to_le_bytes())
+        .collect();
+    let image = place.write("code", &code);
+    for (number, log) in logs.iter().enumerate() {
+        // After a branch, and after another instruction.
+        for (hole, ran, from) in [(5..6, 24, 5), (6..9, 22, 6)] {
+            let kept = log.iter().enumerate().filter(|(index, _)| !hole.contains(index));
+            let kept: String = kept.map(|(_, line)| &line[..]).collect();
+            let log = place.write(format!("{number}-{from}"), kept.as_bytes());
+            let encoded = run!("encode {} --image {}@0x80000000 -o {out}", text(&log), text(&image)).ends(1);
+            encoded.says(format!("line {}: does not follow from line {from}: ", from + 1));
+            run!("decode {out} --summary").says(format!("{ran} instructions"));
+            fs::remove_dir_all(&out).unwrap();
+        }
+    }
+}
+
+/// A reader has one program: where the code was another later, it has none, and does not take the first for all that ran.
+#[test]
+fn code_that_changes_is_left_out() {
+    let place = Scratch::new("wrong");
+    let out = place.join("out");
+    // nop; nop; jump back, and then a jump back in place of the second.
+    let turn = [(0x8000_0000_u64, 0x13_u32), (0x8000_0004, 0x13), (0x8000_0008, 0xff9f_f06f)];
+    let changed = [(0x8000_0000, 0x13), (0x8000_0004, 0xffdf_f06f)];
+    let lines = turn.repeat(3).into_iter().chain(changed.repeat(3));
+    let lines: String = lines.map(|(pc, bits)| format!("core   0: 3 {pc:#018x} ({bits:#010x})\n")).collect();
+    let log = place.write("log", lines.as_bytes());
+    run!("encode {} -o {out}", text(&log)).ends(1).says("code was changed while it ran");
+    run!("decode {out} --summary").ends(1).says("past the end of code.bin at 0x80000004");
+}
+
 /// Code that was changed in one place is not another program: the capture has what ran, and the status says that something was wrong.
 #[test]
 fn little_that_differs_is_told() {

@@ -47,6 +47,11 @@ impl Params {
         if tcr & 1 << 4 == 0 { 1 } else { 1 << (2 * (tcr >> 8 & 3)) }
     }
 
+    /// Returns whether a prescaler is selected (TSPrescale), whether it counts or not.
+    pub const fn is_prescaled(&self) -> bool {
+        self.registers.itmtcr >> 8 & 3 != 0
+    }
+
     /// Returns whether the stream is read from its first byte on.
     pub const fn starts_aligned(&self) -> bool {
         self.starts_aligned
@@ -62,6 +67,7 @@ mod tests {
         let params = |itmtcr| Params::new(&Registers { itmtcr });
         assert_eq!(params(0x0014_0000).id().get(), 0x14);
         assert_eq!(params(0xffa0_0000).id().get(), 0x20);
+        assert_eq!([0x300, 0x010].map(|tcr| params(tcr).is_prescaled()), [true, false]);
         assert_eq!([0x310, 0x210, 0x110, 0x10, 0x300].map(|tcr| params(tcr).prescale()), [64, 16, 4, 1, 1]);
     }
 }

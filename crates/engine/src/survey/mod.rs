@@ -134,8 +134,10 @@ pub fn survey(mut input: impl Read) -> io::Result<Survey> {
         }
     }
     views.extend(shifted);
-    // Somewhere in any file there is something like a frame: only what is certain tells that frames begin elsewhere.
-    let views = views.into_iter().map(View::finish).filter(|view| view.skip == 0 || view.is_certain());
+    // Somewhere in any file there is something like a frame: only what is certain, or nearly all bytes, tells that frames begin
+    // elsewhere.
+    let begins_there = |view: &patterns::Seen| view.skip == 0 || view.is_certain() || view.is_clear(bytes);
+    let views = views.into_iter().map(View::finish).filter(begins_there);
     let (mut fits, others): (Vec<_>, Vec<_>) = views.partition(|view| view.is_likely(bytes));
     // A pattern inside a frame looks the same without frames, so frames count more where both have as many.
     fits.sort_by_key(|view| (Reverse(view.strength()), view.lost, view.packing == Packing::Source));

@@ -82,15 +82,25 @@ impl Seen {
 
     /// Returns whether most bytes are of sources that are recognised.
     pub fn is_likely(&self, bytes: u64) -> bool {
-        let all: u64 = self.sources.iter().map(|source| source.bytes).sum();
-        let is_known = |source: &&SeenSource| source.looks != Looks::Unknown;
-        let known: u64 = self.sources.iter().filter(is_known).map(|source| source.bytes).sum();
+        let (known, all) = self.known();
         known > 0 && known >= all / 2 && self.lost <= bytes / 4
     }
 
     /// Returns whether the bytes are those of one source, and nearly all are there.
     pub fn is_received(&self, bytes: u64) -> bool {
         !self.packing.is_framed() && self.lost <= bytes / 20
+    }
+
+    /// Returns whether nearly all bytes are of sources that are recognised.
+    pub fn is_clear(&self, bytes: u64) -> bool {
+        let (known, all) = self.known();
+        all >= LEAST_FRAMED && known >= all - all / 20 && self.lost <= bytes / 20
+    }
+
+    /// Returns how many bytes are of sources that are recognised, and of all sources.
+    fn known(&self) -> (u64, u64) {
+        let of = |source: &SeenSource| if source.looks == Looks::Unknown { 0 } else { source.bytes };
+        (self.sources.iter().map(of).sum(), self.sources.iter().map(|source| source.bytes).sum())
     }
 
     /// Reads the sources in `start`, the first bytes of the file, as protocols.

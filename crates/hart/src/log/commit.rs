@@ -133,6 +133,8 @@ impl Effects {
 pub(super) struct Join {
     xlen: Xlen,
     pending: Option<Retired>,
+    /// Line of the pending record.
+    line: u64,
     /// Set if the pending record is listed and may yet be committed.
     is_listed: bool,
     /// Instruction after the interrupt that was taken last.
@@ -141,7 +143,7 @@ pub(super) struct Join {
 
 impl Join {
     pub fn new(xlen: Xlen) -> Self {
-        Self { xlen, pending: None, is_listed: false, after_interrupt: None }
+        Self { xlen, pending: None, line: 0, is_listed: false, after_interrupt: None }
     }
 
     /// Returns the instruction after an interrupt, which comes before the next line.
@@ -149,10 +151,10 @@ impl Join {
         self.after_interrupt.take().map(Event::Listed)
     }
 
-    /// Takes the content of the next line. Returns a record that is now complete.
-    pub fn take(&mut self, event: Event) -> Option<Retired> {
+    /// Takes the content of the next line, which has this number. Returns a record that is now complete, and its line.
+    pub fn take(&mut self, event: Event, line: u64) -> Option<(u64, Retired)> {
         match event {
-            Event::Listed(listed) => self.replace(listed, true),
+            Event::Listed(listed) => self.replace(listed, true, line),
             Event::Committed(committed) => match &mut self.pending {
                 Some(pending)
                     if self.is_listed && (pending.pc, pending.bits) == (committed.pc, committed.bits) =>
@@ -161,7 +163,7 @@ impl Join {
                     self.is_listed = false;
                     None
                 }
-                _ => self.replace(committed, false),
+                _ => self.replace(committed, false, line),
             },
             Event::Trap(trap) => {
                 // Spike lists an instruction after fetching it, and interrupts are taken between instructions.
@@ -173,7 +175,7 @@ impl Join {
                         self.is_listed = false;
                         None
                     }
-                    _ => self.replace(Retired::trap(trap), false),
+                    _ => self.replace(Retired::trap(trap), false, line),
                 }
             }
             Event::TrapValue(value) => {
@@ -184,9 +186,9 @@ impl Join {
             }
             Event::Interrupt(listed) => {
                 self.after_interrupt = Some(listed);
-                self.replace(Retired::trap(trap(self.next(), UNTOLD, true)), false)
+                self.replace(Retired::trap(trap(self.next(), UNTOLD, true)), false, line)
             }
-            Event::Complete(retired) => Some(retired),
+            Event::Complete(retired) => Some((line, retired)),
             Event::Stopped(pc) => {
                 self.pending = self.pending.filter(|pending| pending.pc != pc);
                 None
@@ -194,9 +196,9 @@ impl Join {
         }
     }
 
-    pub fn finish(&mut self) -> Option<Retired> {
+    pub fn finish(&mut self) -> Option<(u64, Retired)> {
         self.is_listed = false;
-        self.pending.take()
+        self.pending.take().map(|retired| (self.line, retired))
     }
 
     /// Returns the address after the last instruction; 0 if unknown.
@@ -211,9 +213,10 @@ impl Join {
         }
     }
 
-    fn replace(&mut self, with: Retired, is_listed: bool) -> Option<Retired> {
+    fn replace(&mut self, with: Retired, is_listed: bool, line: u64) -> Option<(u64, Retired)> {
         self.is_listed = is_listed;
-        self.pending.replace(with)
+        let before = std::mem::replace(&mut self.line, line);
+        self.pending.replace(with).map(|retired| (before, retired))
     }
 }
 

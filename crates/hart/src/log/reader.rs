@@ -18,8 +18,10 @@ pub struct Reader<R, F> {
     code: F,
     state: State,
     join: Join,
+    sequence: Sequence,
     /// Set if each instruction must follow from the one before it.
-    sequence: Option<Sequence>,
+    is_strict: bool,
+    gap: Option<LogError>,
 }
 
 /// State that the parsers of lines share.
@@ -56,7 +58,8 @@ impl<R: BufRead, F: FnMut(u64) -> Option<u32>> Reader<R, F> {
     /// no instructions, needs it.
     pub fn new(kind: Kind, xlen: Xlen, input: R, code: F) -> Self {
         let state = State { xlen, last_hart: 0, hart: None, skipped: 0, of_others: 0 };
-        Self { kind, lines: Lines::new(input), code, state, join: Join::new(xlen), sequence: None }
+        let (lines, join, sequence) = (Lines::new(input), Join::new(xlen), Sequence::new(xlen));
+        Self { kind, lines, code, state, join, sequence, is_strict: false, gap: None }
     }
 
     /// Selects another hart.
@@ -66,12 +69,18 @@ impl<R: BufRead, F: FnMut(u64) -> Option<u32>> Reader<R, F> {
         self
     }
 
-    /// Makes an instruction that does not follow from the one before it an error. Only logs of [`Kind::Csv`] are checked: other
-    /// simulators leave out traps, and what they were not asked for.
+    /// Makes an instruction that does not follow from the one before it an error in logs of [`Kind::Csv`]. In others it stays a
+    /// [`gap`](Self::gap): their simulators leave out traps, and what they were not asked for.
     #[must_use]
     pub fn in_sequence(mut self) -> Self {
-        self.sequence = (self.kind == Kind::Csv).then(|| Sequence::new(self.state.xlen));
+        self.is_strict = self.kind == Kind::Csv;
         self
+    }
+
+    /// Returns why the instruction that was returned last does not follow from the one before it, if it does not: the log lacks
+    /// instructions or a trap.
+    pub fn gap(&self) -> Option<&LogError> {
+        self.gap.as_ref()
     }
 
     /// Returns the number of lines that are not about instructions.
@@ -96,14 +105,20 @@ impl<R: BufRead, F: FnMut(u64) -> Option<u32>> Reader<R, F> {
                 Some(event) => Some(event),
                 None => self.event().map_err(|problem| LogError { line: self.lines.number(), problem })?,
             };
-            let Some(event) = event else { return Ok(self.join.finish()) };
-            if let Some(retired) = self.join.take(event) {
-                if let Some(sequence) = &mut self.sequence {
-                    let line = self.lines.number();
-                    sequence.check(line, &retired).map_err(|problem| LogError { line, problem })?;
+            let is_end = event.is_none();
+            let retired = match event {
+                Some(event) => self.join.take(event, self.lines.number()),
+                None => self.join.finish(),
+            };
+            let Some((line, retired)) = retired else {
+                if is_end {
+                    return Ok(None);
                 }
-                return Ok(Some(retired));
-            }
+                continue;
+            };
+            let gap = self.sequence.check(line, &retired).map_err(|problem| LogError { line, problem });
+            self.gap = if self.is_strict { gap.map(|()| None)? } else { gap.err() };
+            return Ok(Some(retired));
         }
     }
 

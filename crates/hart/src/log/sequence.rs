@@ -1,4 +1,4 @@
-//! Whether each instruction of a log follows from the one before it.
+//! Finds instructions of a log that do not follow from the one before.
 
 use tracewright_core::Flow;
 use tracewright_isa::riscv::{Xlen, decode};
@@ -16,7 +16,7 @@ pub struct Follows {
     pub target: Option<u64>,
 }
 
-/// Compares each instruction with the one before it, for logs that leave nothing out.
+/// Compares each instruction with the one before it.
 #[derive(Debug)]
 pub(super) struct Sequence {
     xlen: Xlen,

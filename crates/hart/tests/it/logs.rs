@@ -418,6 +418,27 @@ fn lines_follow_from_each_other() {
     assert_eq!(error("1,4,13 1,20,0,3,1,7,0,1;1,100,13 "), None);
 }
 
+/// Other logs leave out traps: there an instruction that does not follow is a gap. The lines are those of the instructions, although
+/// each is returned when the next line was read.
+#[test]
+fn an_instruction_that_does_not_follow_is_a_gap() {
+    let line = |pc: u64| format!("core   0: 3 {pc:#x} (0x00000013)\n");
+    let gaps = |log: &str| {
+        let mut reader = open(Kind::Spike, Xlen::Rv64, log).in_sequence();
+        let next =
+            || reader.next().unwrap().map(|retired| (retired.pc, reader.gap().map(ToString::to_string)));
+        std::iter::from_fn(next).collect::<Vec<_>>()
+    };
+    let why = "line 3: does not follow from line 2: after the instruction at 0x4 comes 0x8, not 0x10";
+    let log = [0, 4, 0x10, 0x14].map(line).concat();
+    assert_eq!(gaps(&log), [(0, None), (4, None), (0x10, Some(why.to_owned())), (0x14, None)]);
+    // An interrupt explains it, and the last instruction is compared, too.
+    let log = [&line(0), "core   0: exception interrupt #7, epc 0x4\n", &line(0x100), &line(0)].concat();
+    let gaps = gaps(&log);
+    assert_eq!(gaps.iter().filter(|(_, gap)| gap.is_some()).count(), 1);
+    assert!(gaps[3].1.as_ref().is_some_and(|gap| gap.starts_with("line 4: does not follow from line 3")));
+}
+
 /// What is nearly right says what it has to be.
 #[test]
 fn csv_says_what_it_has_to_be() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tracewright_coresight::etm3::{Params, Registers};
 use tracewright_coresight::shared::exception;
 
-use super::Given;
+use super::{Given, NO_BROADCAST};
 use crate::registry::{SourceKind, SourceParams, WrongParam};
 use crate::{CoreKind, CoreProfile};
 
@@ -80,6 +80,10 @@ impl SourceParams for Params {
 
     fn has_cycles(&self) -> bool {
         self.cycle_accurate()
+    }
+
+    fn lacks_targets(&self) -> Option<&'static str> {
+        (!self.branch_broadcast()).then_some(NO_BROADCAST)
     }
 
     fn tells_level(&self) -> bool {

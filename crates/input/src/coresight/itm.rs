@@ -65,6 +65,7 @@ impl SourceParams for Params {
 
     fn facts(&self) -> Vec<(&'static str, String)> {
         let step = match self.prescale() {
+            1 if self.is_prescaled() => "1 cycle (TSPrescale is set, but counts only with SWOENA)".into(),
             1 => "1 cycle".into(),
             cycles => format!("{cycles} cycles"),
         };

@@ -41,10 +41,6 @@ impl SourceParams for Params {
         0
     }
 
-    fn tells_all_branches(&self) -> bool {
-        true
-    }
-
     fn needs_synchronisation(&self) -> bool {
         false
     }

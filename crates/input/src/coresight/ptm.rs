@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tracewright_coresight::ptm::{Params, Registers};
 use tracewright_coresight::shared::exception;
 
-use super::Given;
+use super::{Given, NO_BROADCAST};
 use crate::registry::{SourceKind, SourceParams, WrongParam};
 
 /// PTM as a kind of sources.
@@ -72,8 +72,8 @@ impl SourceParams for Params {
         ]
     }
 
-    fn tells_all_branches(&self) -> bool {
-        self.branch_broadcast()
+    fn lacks_targets(&self) -> Option<&'static str> {
+        (!self.branch_broadcast()).then_some(NO_BROADCAST)
     }
 
     fn has_cycles(&self) -> bool {

@@ -156,7 +156,7 @@ impl<'a> Checker<'a> {
         let knows = Knows { values, interrupts: !isa.is_arm(), context, data, exceptions };
         let shared = Arc::clone(image);
         let expected = expected::read_ahead(knows, move |items| {
-            log.read(xlen, &shared, items).1.map(|error| error.to_string())
+            log.read(xlen, &shared, items).1.error.map(|error| error.to_string())
         });
         let mut checker = Self::new(expected, traps, image, isa);
         checker.tells_level = tells_level;

@@ -186,3 +186,18 @@ fn the_help_tells_the_defaults() {
     check::<Ptm>();
     check::<Etm3>();
 }
+
+/// Only ETMv4 and E-Trace have a model of a port.
+#[test]
+fn a_port_is_refused() {
+    let place = Scratch::new("older-port");
+    let rate = "1".parse().unwrap();
+    let capture = crate::CaptureOptions {
+        protocol: Some("ptm".into()),
+        port: Some(crate::port::PortRequest { rate, limited: None }),
+        ..crate::CaptureOptions::new(&place.path().join("out"))
+    };
+    let (input, stop) = (crate::protocol::InputKind::Log, crate::StopFlag::default());
+    let refused = capture.create(capture.place(), Isa::A32, input, None, "", &stop).err().unwrap();
+    assert_eq!(refused.to_string(), "PTM has no model of a trace port: ETMv4 and E-Trace have one");
+}

@@ -406,6 +406,7 @@ impl<'i> Decoder<'i> {
     fn check_target(&mut self, offset: u64, address: Address, sink: &mut impl ElementSink) {
         if let Some((target, isa)) = self.walker.address()
             && !self.options.like_opencsd
+            && !self.options.no_image
             && address.known == 32
             && (target != u64::from(address.value) || Some(isa) != address.state.isa())
         {
