@@ -6,7 +6,7 @@ use tracewright_profile::diff::{Diff, change, share};
 use crate::json::line;
 
 /// One object: a value of each side where there are two, the first's first.
-pub fn object(diff: &Diff, names: &[String; 2], funnels: [Value; 2]) -> String {
+pub fn object(diff: &Diff, names: &[String; 2], funnels: &[Value; 2]) -> String {
     let functions = diff.functions.iter().map(|function| {
         json!({
             "function": function.name,

@@ -141,7 +141,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         _ if chosen.is_json => {
             let lacks = |of: &Counted| of.outcome.clone().and(images::left_out(of.program.image()));
             let funnels = both.each_ref().map(|of| funnel::object(&of.profile.funnel, &lacks(of)));
-            json::object(&diff, &names, funnels).into_bytes()
+            json::object(&diff, &names, &funnels).into_bytes()
         }
         (_, Some(trees)) => drawn(opts, format, trees)?,
         (DiffFormat::Csv, _) => csv::diff::rows(&diff).into_bytes(),
