@@ -162,7 +162,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         report(&format!("{name}: {} {what} encoded", grouped(instructions)));
         traced_lines(&traced, instructions, Some(dir));
     }
-    Ok(Outcome::from_errors((!is_good || traced.is_incomplete()).into()))
+    Ok(Outcome::lacks("lost-trace", !is_good || traced.is_incomplete()))
 }
 
 /// Encodes a log of a hart. Returns what it came to, instructions, and whether all was read.
@@ -225,7 +225,7 @@ fn threads(
         traced_lines(traced, encoded.encoded, opts.output.as_deref());
         unknown_line(traced.unknown);
     }
-    Ok(Outcome::from_errors(encoded.is_damaged.into()))
+    Ok(Outcome::lacks("damage", encoded.is_damaged))
 }
 
 /// Writes what a trace came to to a file.

@@ -5,6 +5,9 @@ use tracewright_input::ImageFile;
 
 use crate::output::{self, Outcome, report};
 
+/// Stable name of the reason that source lines are missing.
+pub const NO_LINES: &str = "no-lines";
+
 /// No more are reported one by one.
 const MOST: usize = 5;
 
@@ -34,17 +37,22 @@ pub fn report_remarks(image: &Image, named: &[ImageFile]) {
 
 /// Reports files whose source lines take too much memory or are damaged, after all that was asked of them.
 pub fn report_left_out(image: &Image) -> Outcome {
-    let mut outcome = Outcome::Good;
     for (name, units) in image.lines_left_out() {
         let plural = if units == 1 { "" } else { "s" };
         report(&format!(
             "{name}: its line tables take too much memory: no source lines of {units} compilation unit{plural}"
         ));
-        outcome = Outcome::HadErrors;
     }
     for (name, why) in image.damaged_lines() {
         report(&format!("{name}: {why}: its source lines are missing"));
-        outcome = Outcome::HadErrors;
     }
-    outcome
+    left_out(image)
+}
+
+/// Says whether there are such files, of what was asked for so far.
+pub fn left_out(image: &Image) -> Outcome {
+    Outcome::lacks(
+        NO_LINES,
+        image.lines_left_out().next().is_some() || image.damaged_lines().next().is_some(),
+    )
 }

@@ -1,8 +1,8 @@
 //! What all JSON output has in common. The schema is in the book: `reference/json.md`.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Value, json};
+
+use crate::output::Outcome;
 
 /// The version of the schema.
 const VERSION: u32 = 2;
@@ -13,10 +13,10 @@ pub fn first_line(verb: &str) -> String {
 }
 
 /// Returns the line that a listing ends with where something is missing from it: nothing if nothing is.
-pub fn last_line(verb: &str, reasons: &BTreeSet<&'static str>) -> String {
-    match reasons.is_empty() {
-        true => String::new(),
-        false => line(verb, json!({ "kind": "tracewright", "incomplete": reasons })),
+pub fn last_line(verb: &str, outcome: &Outcome) -> String {
+    match outcome.reasons() {
+        reasons if reasons.is_empty() => String::new(),
+        reasons => line(verb, json!({ "kind": "tracewright", "incomplete": reasons })),
     }
 }
 

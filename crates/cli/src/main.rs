@@ -171,7 +171,7 @@ fn main() -> ExitCode {
     terminal::finish_pager();
     match outcome {
         Ok(Outcome::Good) => ExitCode::SUCCESS,
-        Ok(Outcome::HadErrors) => ExitCode::from(1),
+        Ok(Outcome::Incomplete(_)) => ExitCode::from(1),
         Ok(Outcome::Status(status)) => ExitCode::from(status),
         // A reader that has seen enough (`| head`) is no error.
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,

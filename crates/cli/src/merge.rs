@@ -10,7 +10,7 @@ use tracewright_profile::{Profile, store};
 
 use crate::args::CaptureArgs;
 use crate::filter::{PartArgs, reasons};
-use crate::funnel::{self, Left};
+use crate::funnel::{self, LeftOut};
 use crate::json::line;
 use crate::output::{Error, ForceArgs, Form, Outcome, Output, remark, write};
 use crate::profile::open::Counted;
@@ -74,7 +74,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         .par_iter()
         .map(|path| KeptProfile::read(path))
         .try_reduce(Profile::default, |a, b| Ok(sum(a, b)))?;
-    let (mut outcome, mut outside) = (Outcome::Good, Outside::default());
+    let (mut outcome, mut outside) = (funnel::outcome(&profile.funnel), Outside::default());
     for path in others {
         let mut capture = opts.capture.of(path);
         if !KeptProfile::is_in(path) && !tracewright_input::perf::is_recording(path) {
@@ -97,6 +97,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         }
     }
     let is_empty = profile.funnel.in_output == 0;
+    outcome.add(funnel::is_empty(&profile.funnel).and(funnel::report_programs(&profile.funnel)));
     output.write_whole(&store::write(&profile), is_empty)?;
     if opts.json {
         let object = json!({
@@ -106,12 +107,11 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             "branches": profile.branches.len(),
             "instructions": profile.instructions(),
             "taken": profile.taken(),
-            "funnel": funnel::object(&profile.funnel),
+            "funnel": funnel::object(&profile.funnel, &outcome),
         });
         write("-".as_ref(), Form::Json, line("merge", object).as_bytes(), false)?;
     }
-    let left = Left { known: &reasons(outside), rest: opts.part.filter.left_out(funnel::FILTERED) };
+    let left = LeftOut { known: &reasons(outside), rest: opts.part.filter.left_out(funnel::FILTERED) };
     funnel::report_sums(&profile.funnel, &left);
-    let outcome = outcome.and(funnel::outcome(&profile.funnel));
-    Ok(outcome.and(Outcome::from_errors(is_empty.into())))
+    Ok(outcome)
 }

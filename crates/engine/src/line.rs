@@ -3,40 +3,55 @@ use std::fmt;
 /// A line under construction. Most of the time of listing packets goes into printing, and most of that into `write!`. So numbers are
 /// written by hand here.
 #[derive(Debug, Default)]
-pub struct Line(Vec<u8>);
+pub struct Line {
+    bytes: Vec<u8>,
+    unlisted: u64,
+}
 
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
 impl Line {
-    /// Empties the line.
+    /// Empties the line. What is not listed in it still counts.
     #[inline]
     pub fn clear(&mut self) {
-        self.0.clear();
+        self.bytes.clear();
     }
 
     /// Removes all but the first `len` bytes.
     #[inline]
     pub fn truncate(&mut self, len: usize) {
-        self.0.truncate(len);
+        self.bytes.truncate(len);
     }
 
     /// Returns the bytes of the line.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
-        &self.0
+        &self.bytes
+    }
+
+    /// Counts instructions that ran and cannot be listed, because their code is not known.
+    #[inline]
+    pub fn leave_out(&mut self, instructions: u64) {
+        self.unlisted += instructions;
+    }
+
+    /// Returns the number of instructions that ran and are not listed.
+    #[inline]
+    pub fn unlisted(&self) -> u64 {
+        self.unlisted
     }
 
     /// Appends text.
     #[inline]
     pub fn text(&mut self, text: &str) -> &mut Self {
-        self.0.extend_from_slice(text.as_bytes());
+        self.bytes.extend_from_slice(text.as_bytes());
         self
     }
 
     /// Appends bytes.
     #[inline]
     pub fn append(&mut self, bytes: &[u8]) {
-        self.0.extend_from_slice(bytes);
+        self.bytes.extend_from_slice(bytes);
     }
 
     /// Appends blanks.
@@ -44,8 +59,8 @@ impl Line {
     pub fn blanks(&mut self, count: usize) -> &mut Self {
         const BLANKS: [u8; 32] = [b' '; 32];
         match BLANKS.get(..count) {
-            Some(blanks) => self.0.extend_from_slice(blanks),
-            None => self.0.resize(self.0.len() + count, b' '),
+            Some(blanks) => self.bytes.extend_from_slice(blanks),
+            None => self.bytes.resize(self.bytes.len() + count, b' '),
         }
         self
     }
@@ -63,7 +78,7 @@ impl Line {
     /// Appends a byte as two hexadecimal digits.
     #[inline]
     pub fn hex_byte(&mut self, byte: u8) -> &mut Self {
-        self.0.extend([DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 0xf)]]);
+        self.bytes.extend([DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 0xf)]]);
         self
     }
 
@@ -86,7 +101,7 @@ impl Line {
         if width > MOST {
             self.blanks(width - MOST);
         }
-        self.0.extend_from_slice(&text[(at - 2).min(MOST - width.min(MOST))..]);
+        self.bytes.extend_from_slice(&text[(at - 2).min(MOST - width.min(MOST))..]);
         self
     }
 
@@ -106,7 +121,7 @@ impl Line {
             at -= 1;
             digits[at] = b'0' + value as u8;
         }
-        self.0.extend_from_slice(&digits[at..]);
+        self.bytes.extend_from_slice(&digits[at..]);
         self
     }
 }

@@ -25,6 +25,8 @@ pub struct Contexts {
     /// Start of the next block.
     next: Option<Place>,
     folded: u64,
+    /// Calls deeper than [`DEEPEST`](crate::DEEPEST). What ran in them counts for the function at that depth.
+    pub too_deep: u64,
 }
 
 /// What a thread does.
@@ -59,6 +61,7 @@ impl Default for Contexts {
             calling: Calling::default(),
             next: None,
             folded: 0,
+            too_deep: 0,
         }
     }
 }
@@ -158,6 +161,7 @@ impl Contexts {
             *self.calls.entry((here[context as usize], site, callee)).or_default() += count;
         }
         self.folded += other.folded;
+        self.too_deep += other.too_deep;
     }
 }
 

@@ -149,8 +149,15 @@ impl Stalls {
                         self.reached(cycle);
                         continue;
                     }
-                    let last = self.last.or(self.before_loss.take());
-                    self.account.between += last.map_or(0, |last| cycle.saturating_sub(last));
+                    self.account.between += match self.last.map(|last| cycle.checked_sub(last)) {
+                        Some(Some(cycles)) => cycles,
+                        // The clock went back.
+                        Some(None) => {
+                            self.lose();
+                            self.begin(cycle)
+                        }
+                        None => self.begin(cycle),
+                    };
                     self.last = Some(cycle);
                 }
                 Stamp::Between(..) | Stamp::From(_) | Stamp::Unknown => self.wait(OUTSIDE, 0),
@@ -206,9 +213,18 @@ impl Stalls {
     /// Counts the first instruction after a loss. What it waited for is not known.
     #[cold]
     fn first(&mut self, id: Id, at: u32, cycle: u64) {
+        let own = self.begin(cycle);
+        self.costs.add(id, at, own, 0);
+        self.account.cycles += own;
+        self.timeline.add(self.costs.function(id), cycle - own, cycle, own);
+        self.last = Some(cycle);
+    }
+
+    /// Accounts for the cycles up to the first instruction after a loss, wanted or not. Returns its own, 0 or 1.
+    #[cold]
+    fn begin(&mut self, cycle: u64) -> u64 {
         let before = cycle.saturating_sub(1);
-        // A wide core may retire in the cycle that was counted last.
-        let own = match self.before_loss.take() {
+        match self.before_loss.take() {
             None => {
                 self.account.before += before;
                 cycle - before
@@ -216,13 +232,10 @@ impl Stalls {
             Some(last) => {
                 self.account.lost += before.saturating_sub(last);
                 self.timeline.add(Timeline::LOST, last, before, 0);
+                // A wide core may retire in the cycle that was counted last.
                 u64::from(cycle > last)
             }
-        };
-        self.costs.add(id, at, own, 0);
-        self.account.cycles += own;
-        self.timeline.add(self.costs.function(id), cycle - own, cycle, own);
-        self.last = Some(cycle);
+        }
     }
 
     /// Adds an instruction whose cycles are not known yet.

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use tracewright_core::{Flow, Isa};
+use tracewright_engine::Line;
 use tracewright_flow::InBlock;
 use tracewright_isa::riscv::{self, Op, Xlen};
 use tracewright_isa::{ItState, decode};
@@ -52,6 +53,15 @@ pub fn write(line: &mut impl Write, isa: Isa, instruction: &InBlock) -> Option<u
     address.filter(|_| instruction.class.flow == Flow::Direct)
 }
 
+/// Appends the digits of an instruction as the architecture writes it: a number, in T32 the half-words in order.
+pub fn code<'l>(line: &'l mut Line, isa: Isa, instruction: &InBlock) -> &'l mut Line {
+    let unit = if isa == Isa::T32 { 2 } else { 4 };
+    for unit in instruction.bytes[..usize::from(instruction.len)].chunks(unit) {
+        unit.iter().rev().for_each(|&byte| _ = line.hex_byte(byte));
+    }
+    line
+}
+
 /// Appends the text of a RISC-V instruction, which `tracewright_isa` decodes.
 fn risc_v(line: &mut impl Write, isa: Isa, instruction: &InBlock) -> Option<u64> {
     let xlen = if isa == Isa::Rv32 { Xlen::Rv32 } else { Xlen::Rv64 };
@@ -72,4 +82,25 @@ fn risc_v(line: &mut impl Write, isa: Isa, instruction: &InBlock) -> Option<u64>
 fn offset(text: &str) -> Option<i64> {
     let digits = i64::from_str_radix(text.get(1..)?.strip_prefix("0x")?, 16).ok()?;
     Some(if text.starts_with('-') { -digits } else { digits })
+}
+
+#[cfg(test)]
+mod tests {
+    use tracewright_core::Class;
+
+    use super::*;
+
+    #[test]
+    fn digits_are_those_of_the_architecture() {
+        let digits = |isa, bytes: [u8; 4], len| {
+            let mut line = Line::default();
+            code(&mut line, isa, &InBlock { address: 0, bytes, len, class: Class::NEXT, target: None });
+            String::from_utf8(line.bytes().to_vec()).unwrap()
+        };
+        // As objdump prints `movw r3, #31153`: f647 13b1.
+        assert_eq!(digits(Isa::T32, [0x47, 0xf6, 0xb1, 0x13], 4), "f64713b1");
+        assert_eq!(digits(Isa::T32, [0x70, 0x47, 0, 0], 2), "4770");
+        assert_eq!(digits(Isa::A32, [0x1e, 0xff, 0x2f, 0xe1], 4), "e12fff1e");
+        assert_eq!(digits(Isa::Rv64, [0x82, 0x80, 0, 0], 2), "8082");
+    }
 }

@@ -95,7 +95,7 @@ impl OpenOptions {
     /// ([`Error::NotACapture`]).
     pub fn open_capture(&self, path: impl AsRef<Path>) -> Result<Capture, Error> {
         let path = path.as_ref();
-        let failed = |message: &str| Err(input::Problem::file_error(path, message).into());
+        let failed = |message: &str| Error::from(input::Problem::file_error(path, message));
         let is_stdin = path.as_os_str() == "-";
         if !is_stdin && let Err(error) = existing(path).metadata() {
             let is_missing = error.kind() == ErrorKind::NotFound;
@@ -109,31 +109,35 @@ impl OpenOptions {
             self.refuse_description(path, "a recording of perf")?;
             return Ok(perf::open(path, &self.symbol_folders)?);
         }
-        if !self.symbol_folders.is_empty() {
-            return failed(
+        // What is no capture at all is told as such first.
+        let refuse_folders = || match self.symbol_folders.is_empty() {
+            true => Ok(()),
+            false => Err(failed(
                 "no recording of perf: --symfs says where programs of one are; name the programs of this capture with --image FILE[@ADDR]",
-            );
-        }
+            )),
+        };
         if path.is_dir() {
             self.refuse_description(path, "a capture folder")?;
-            return Ok(Capture::open(path)?);
+            let capture = Capture::open(path)?;
+            return refuse_folders().map(|()| capture);
         }
         #[cfg(feature = "capture")]
         if let Some(kind) = log::kind(path) {
             self.refuse_description(path, "a log of tracewright")?;
+            refuse_folders()?;
             return Ok(log::open(path, kind)?);
         }
         let unframed = self.sources.iter().find_map(RawSource::unframed);
         if let (Some(name), Some(_)) = (&unframed, self.packing) {
-            return failed(&format!("{name} is not read from frames, and has no --packing"));
+            return Err(failed(&format!("{name} is not read from frames, and has no --packing")));
         }
         match self.packing.or(unframed.and(Some(Packing::Source))) {
-            Some(packing) => Ok(Capture::raw(path, packing, &self.sources)?),
+            Some(packing) => refuse_folders().and_then(|()| Ok(Capture::raw(path, packing, &self.sources)?)),
             None if self.sources.is_empty() => {
                 let kind = if is_stdin { FileKind::of_stdin() } else { FileKind::of(path) };
                 Err(Error::NotACapture(path.into(), kind))
             }
-            None => failed("a raw trace file needs a packing: say it with --packing"),
+            None => Err(failed("a raw trace file needs a packing: say it with --packing")),
         }
     }
 

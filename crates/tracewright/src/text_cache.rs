@@ -18,7 +18,7 @@ thread_local! {
 #[derive(Default)]
 struct Texts {
     of: u64,
-    texts: HashMap<(Block, MemorySpace), Box<[u8]>>,
+    texts: HashMap<(Block, MemorySpace), Line>,
     len: usize,
 }
 
@@ -45,7 +45,7 @@ impl TextCache {
         block: &Block,
         space: MemorySpace,
         make: impl FnOnce(&mut Line),
-        f: impl FnOnce(&[u8]),
+        f: impl FnOnce(&Line),
     ) {
         TEXTS.with_borrow_mut(|cache| {
             if cache.of != self.0 {
@@ -54,14 +54,14 @@ impl TextCache {
             if let Some(text) = cache.texts.get(&(*block, space)) {
                 return f(text);
             }
-            let mut line = Line::default();
-            make(&mut line);
-            let text: Box<[u8]> = line.bytes().into();
-            if cache.len + text.len() > MOST {
+            let mut text = Line::default();
+            make(&mut text);
+            let len = text.bytes().len();
+            if cache.len + len > MOST {
                 *cache = Texts { of: self.0, ..Texts::default() };
             }
             f(&text);
-            cache.len += text.len() + size_of::<(Block, MemorySpace, Box<[u8]>)>();
+            cache.len += len + size_of::<(Block, MemorySpace, Line)>();
             cache.texts.insert((*block, space), text);
         });
     }

@@ -1,6 +1,6 @@
 //! Words for the contents of elements.
 
-use tracewright_core::{Block, Contradiction, Ended, Flow, GapReason, Isa, Mismatch, Role};
+use tracewright_core::{Block, Contradiction, Ended, Flow, GapReason, Isa, MemorySpace, Mismatch, Role};
 use tracewright_engine::Tally;
 use tracewright_input::{Buffer, Capture, Protocol};
 pub use tracewright_isa::riscv::privilege_name as privilege;
@@ -134,6 +134,27 @@ pub fn how_to_get(wanted: Wanted, capture: &Capture) -> String {
     .into()
 }
 
+/// Returns a memory space as people know it. Code of EL0 is in the space that trace snapshots call EL1.
+pub fn space(space: MemorySpace) -> String {
+    match space.of_process(0) {
+        MemorySpace::EL1N => "non-secure EL0 or EL1".into(),
+        MemorySpace::EL1S => "secure EL0 or EL1".into(),
+        MemorySpace::EL1R => "realm EL0 or EL1".into(),
+        space => space.to_string(),
+    }
+}
+
+/// Says that instructions are missing from a listing.
+pub fn unlisted(instructions: u64) -> String {
+    format!("{} ran and cannot be listed: no image has the code", count(instructions, "instruction"))
+}
+
+/// Stable name of the reason that nothing that was asked for ran.
+pub const NOTHING_RAN: &str = "nothing-ran";
+
+/// Stable name of the reason that symbols are missing for most of what ran.
+pub const NO_SYMBOLS: &str = "no-symbols";
+
 /// Stable name of the reason that calls are too deep to be followed, as in [`Outcome::reason_ids`](crate::Outcome::reason_ids).
 pub const TOO_DEEP: &str = "calls-too-deep";
 
@@ -141,6 +162,17 @@ pub const TOO_DEEP: &str = "calls-too-deep";
 pub fn too_deep(calls: u64) -> String {
     let calls = count(calls, "call");
     format!("{calls} deeper than {DEEPEST} left out: what ran there counts for the function at that depth")
+}
+
+/// Stable name of the reason that there are too many call stacks to tell them apart.
+pub const TOO_MANY_STACKS: &str = "too-many-stacks";
+
+/// Says that calls are put down to their callers because there are too many call stacks.
+pub fn too_many_stacks(calls: u64) -> String {
+    format!(
+        "{} put down to the caller: there are too many call stacks to tell all apart",
+        count(calls, "call")
+    )
 }
 
 /// Describes what is wrong with the packets of a buffer, a line each.

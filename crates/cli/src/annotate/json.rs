@@ -4,14 +4,15 @@ use serde_json::{Value, json};
 use tracewright_profile::Profile;
 
 use crate::json::{address, line};
+use crate::output::Outcome;
 use tracewright::disassembly;
 use tracewright_engine::Line;
 use tracewright_profile::annotate::{Function, InlinedAt, Row};
 
 /// One object.
-pub fn object(functions: &[Function], profile: &Profile) -> String {
+pub fn object(functions: &[Function], profile: &Profile, outcome: &Outcome) -> String {
     let all: Vec<_> = functions.iter().map(|function| of(function, profile)).collect();
-    line("annotate", json!({ "functions": all, "incomplete": profile.funnel.reason_ids() }))
+    line("annotate", json!({ "functions": all, "incomplete": outcome.reasons() }))
 }
 
 fn of(function: &Function, profile: &Profile) -> Value {

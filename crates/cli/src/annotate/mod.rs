@@ -17,7 +17,7 @@ use crate::args::{CaptureArgs, InlineArgs};
 use crate::clocks::{self, report_ends};
 use crate::decode::Within;
 use crate::filter::{PartArgs, reasons};
-use crate::funnel::{self, Left};
+use crate::funnel::{self, LeftOut};
 use crate::images;
 use crate::output::{Error, Outcome, Output, remark, report};
 use crate::profile::open::{Counted, Decoded};
@@ -100,9 +100,10 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         outcome = outcome.and(put_cycles(opts, &decoded, &mut functions, &profile)?);
     }
     profile.funnel.in_output = functions.iter().map(Function::executed).sum();
+    outcome = outcome.and(funnel::is_empty(&profile.funnel));
     let text = match opts.table.json {
         _ if opts.table.is_csv() => csv::annotate::rows(&functions, &profile, program),
-        true => json::object(&functions, &profile),
+        true => json::object(&functions, &profile, &outcome.clone().and(images::left_out(program.image()))),
         false => {
             let show = (!opts.no_source).then_some(&mut sources);
             let text = text::all(&functions, &profile, program, show);
@@ -114,9 +115,8 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     };
     Output::paged(opts.table.form()).write_whole(text.as_bytes(), functions.is_empty())?;
     let rest = opts.part.filter.left_out("of other functions");
-    funnel::report_sums(&profile.funnel, &Left { known: &reasons(outside), rest });
-    let outcome = outcome.and(images::report_left_out(program.image()));
-    Ok(outcome.and(Outcome::from_errors((profile.funnel.in_output == 0).into())))
+    funnel::report_sums(&profile.funnel, &LeftOut { known: &reasons(outside), rest });
+    Ok(outcome.and(images::report_left_out(program.image())))
 }
 
 /// Adds the cycles, where the capture tells them.

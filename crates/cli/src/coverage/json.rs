@@ -6,9 +6,10 @@ use tracewright_profile::coverage::{Branch, Coverage, Function, Part, Totals};
 
 use crate::funnel;
 use crate::json::{address, line};
+use crate::output::Outcome;
 
 /// One object.
-pub fn object(coverage: &Coverage, profile: &Profile) -> String {
+pub fn object(coverage: &Coverage, profile: &Profile, outcome: &Outcome) -> String {
     let binary = |number: u32| profile.binaries.get(number as usize).map(|binary| binary.name.as_str());
     let branch = |branch: &Branch| {
         json!({
@@ -44,7 +45,7 @@ pub fn object(coverage: &Coverage, profile: &Profile) -> String {
         "instructions_executed": coverage.executed,
         "instructions_executed_outside": coverage.outside,
         "binaries_without_functions": coverage.without_functions,
-        "funnel": funnel::object(&profile.funnel),
+        "funnel": funnel::object(&profile.funnel, outcome),
     });
     line("coverage", object)
 }

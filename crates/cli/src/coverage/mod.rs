@@ -14,7 +14,7 @@ use tracewright_profile::{Named, Profile, Program, export};
 
 use crate::args::CaptureArgs;
 use crate::filter::{PartArgs, reasons};
-use crate::funnel::{self, Left};
+use crate::funnel::{self, LeftOut};
 use crate::images;
 use crate::output::{Chosen, Error, ForceArgs, Form, Outcome, Output, remark, report};
 use crate::profile::open::Counted;
@@ -147,15 +147,21 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let wanted = Wanted { files: opts.files.clone(), places, functions: opts.part.filter.functions.clone() };
     let coverage = Coverage::new(&profile, &programs, &wanted);
     profile.funnel.in_output = coverage.executed;
-    if coverage.functions.is_empty() || coverage.executed == 0 {
-        outcome = outcome.and(Outcome::HadErrors);
-    }
+    outcome = outcome.and(funnel::is_empty(&profile.funnel));
     if chosen.is_of_sources() && !coverage.files.iter().any(|file| file.is_source) {
         report("no source line of what ran is known: was it compiled with debug information (-g)?");
-        outcome = outcome.and(Outcome::HadErrors);
+        outcome = outcome.and(Outcome::lacks(images::NO_LINES, true));
     }
+    let all: Vec<_> = programs.iter().collect();
+    // A function that is only inlined has no place, but a name.
+    let places = opts.part.filter.places(&profile, &all);
+    let names = places.map_or(Named::default(), |places| wanted.named(&profile, &all, places.as_ref()));
     let text = match chosen.format {
-        _ if chosen.is_json => json::object(&coverage, &profile),
+        _ if chosen.is_json => {
+            let lines = programs.iter().map(|program| images::left_out(program.image()));
+            let lacks = lines.fold(outcome.clone().and(funnel::lacks_names(names)), Outcome::and);
+            json::object(&coverage, &profile, &lacks)
+        }
         CoverageFormat::Csv => csv::coverage::functions(&coverage, &profile),
         CoverageFormat::Lcov => export::lcov::write(&coverage),
         CoverageFormat::Cobertura => export::cobertura::write(&coverage),
@@ -170,8 +176,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         false if !is_whole => funnel::FILTERED,
         false => "of no known function",
     };
-    funnel::report_sums(&profile.funnel, &Left { known: &reasons(outside), rest });
-    let names = Named::of(&profile, &programs.iter().collect::<Vec<_>>(), wanted.places.as_ref());
+    funnel::report_sums(&profile.funnel, &LeftOut { known: &reasons(outside), rest });
     let outcome = outcome.and(funnel::report_names(names));
     let outcome = programs
         .iter()
@@ -190,9 +195,9 @@ fn gather(opts: &Opts) -> Result<(Profile, Vec<Program>, Outcome, Outside, bool)
     for path in std::iter::once(&opts.capture.capture).chain(&opts.more) {
         let capture = opts.capture.of(path);
         let counted = Counted::open(&capture, &opts.part)?;
-        outcome = outcome.and(counted.outcome);
         outside += counted.outside;
         is_whole &= counted.is_whole();
+        outcome.add(counted.outcome);
         let binaries = &counted.profile.binaries;
         let numbers: Vec<_> = binaries.iter().map(|binary| profile.binary(binary.clone())).collect();
         profile.merge(&counted.profile);

@@ -9,7 +9,7 @@ use tracewright_engine::Engine;
 
 use super::text::Text;
 use super::{BufferDecode, Opts, Shown, line, source};
-use crate::output::{Error, Output, remark, report};
+use crate::output::{Error, Output, printable_path, remark, report};
 use crate::terminal::heading;
 use tracewright_engine::Line;
 
@@ -65,7 +65,8 @@ fn list<'a, L: Lines + 'a>(
     };
     out.write_all(text.bytes())?;
     out.flush()?;
-    let (mut shown, mut untimed) = (Shown::default(), Vec::new());
+    let shown = Shown::default().and_unlisted(&printable_path(&trace.capture().path), text.unlisted());
+    let (mut shown, mut untimed) = (shown, Vec::new());
     for outcome in outcomes {
         let buffer = &trace.capture().buffers[outcome.value.buffer];
         let decode = BufferDecode {

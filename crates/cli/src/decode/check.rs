@@ -107,11 +107,11 @@ fn show(
     // Where they part, decoding stops at once or a little later.
     let outcome = match checked.is_equal() {
         true => Outcome::of(&decoded),
-        false => Outcome::HadErrors,
+        false => Outcome::lacks("mismatch", true),
     };
     let mut readable = Readable::default();
     readable.note(decode.trace.capture(), decode.buffer, &decoded);
-    Ok(Shown { tally: decoded.tally, readable, sources: decoded.sources, outcome, ..Shown::default() })
+    Ok(Shown { tally: decoded.tally, readable, sources: decoded.sources, outcome })
 }
 
 /// Says which threads of a log no source was compared with.
@@ -125,5 +125,5 @@ pub(super) fn unchecked(path: &Path, checked: &[u32]) -> Result<Outcome, Error> 
     for thread in &missing {
         report(&format!("{}: thread {thread} is not in the capture", path.display()));
     }
-    Ok(Outcome::from_errors(missing.len() as u64))
+    Ok(Outcome::lacks("mismatch", !missing.is_empty()))
 }

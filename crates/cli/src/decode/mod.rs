@@ -8,7 +8,6 @@ pub mod sources;
 mod summary;
 pub mod text;
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -293,7 +292,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
                 Err(error @ Error::Message(_)) if opts.summary && readable > 1 => {
                     error.report();
                     readable -= 1;
-                    outcome = Outcome::HadErrors;
+                    outcome = outcome.and(Outcome::lacks("unread-source", true));
                     continue;
                 }
                 shown => shown?,
@@ -302,8 +301,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         all.add(shown);
     }
     if all.tally.instructions == 0 && all.tally.left_out > 0 {
-        opts.filter.report_nothing(&trace);
-        outcome = Outcome::HadErrors;
+        outcome = outcome.and(opts.filter.report_nothing(&trace));
     }
     if let Some(log) = opts.check.as_deref().filter(|_| opts.select.is_all()) {
         outcome = outcome.and(check::unchecked(log, &checked)?);
@@ -311,14 +309,14 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     sources::report_missing(&all.sources, trace.image());
     outcome = outcome.and(report_missing_code(&trace, &all.tally));
     outcome = outcome.and(images::report_left_out(trace.image()));
+    outcome = outcome.and(all.outcome);
     if opts.table.json && opts.check.is_none() && !opts.summary {
         let mut out = Output::paged(Form::Json);
-        all.note_problems(&trace);
-        out.write_all(last_line("decode", &all.reasons).as_bytes())?;
+        out.write_all(last_line("decode", &outcome).as_bytes())?;
         out.flush()?;
     }
     all.readable.refuse_nothing()?;
-    Ok(outcome.and(all.outcome))
+    Ok(outcome)
 }
 
 /// What was shown: totals, and whether it is complete.
@@ -328,34 +326,38 @@ pub struct Shown {
     readable: Readable,
     sources: Vec<SourceTally>,
     pub outcome: Outcome,
-    /// Why it is not complete.
-    pub reasons: BTreeSet<&'static str>,
 }
 
 impl Shown {
-    /// Says how many calls are left out because they are too deep.
-    fn and_deep(mut self, buffer: &str, too_deep: u64) -> Self {
-        if too_deep > 0 {
-            report(&format!("{buffer}: {}", words::too_deep(too_deep)));
-            self.outcome = Outcome::HadErrors;
-            self.reasons.insert(words::TOO_DEEP);
+    /// Says how many instructions a listing lacks.
+    fn and_unlisted(mut self, buffer: &str, instructions: u64) -> Self {
+        if instructions > 0 {
+            report(&format!("{buffer}: {}", words::unlisted(instructions)));
         }
+        self.outcome.add(Outcome::lacks("no-code", instructions > 0));
         self
     }
 
-    /// Adds what is wrong with the capture and its programs, and concerns what was decoded, to the reasons.
-    fn note_problems(&mut self, trace: &Trace) {
-        let problems = trace.problems_of(&self.tally).filter(|problem| problem.is_error());
-        self.reasons.extend(problems.map(tracewright_input::Problem::id));
+    /// Says how many calls are left out because they are too deep.
+    fn and_deep(mut self, buffer: &str, too_deep: u64) -> Self {
+        self.outcome.add(report_deep(buffer, too_deep));
+        self
     }
 
     fn add(&mut self, other: Self) {
         self.tally += &other.tally;
         self.readable.add(other.readable);
-        self.reasons.extend(other.reasons);
         self.sources.extend(other.sources);
-        self.outcome = self.outcome.and(other.outcome);
+        self.outcome.add(other.outcome);
     }
+}
+
+/// Says how many calls are left out because they are too deep.
+pub fn report_deep(of: &str, calls: u64) -> Outcome {
+    if calls > 0 {
+        report(&format!("{of}: {}", words::too_deep(calls)));
+    }
+    Outcome::lacks(words::TOO_DEEP, calls > 0)
 }
 
 /// A trace that a verb decodes.
@@ -388,7 +390,6 @@ impl Within<'_> {
             consumer.merge(&mut all, decoded.value);
         }
         shown.readable.refuse_nothing()?;
-        shown.note_problems(trace);
         if !again {
             if has_funnel {
                 sources::report(&shown.sources);
@@ -501,7 +502,7 @@ impl BufferDecode<'_> {
             let decoded = progress::on(self.trace, self.buffer).totals_of(self.engine, self.buffer);
             let decoded = decoded.map_err(|error| self.failure(error))?;
             if opts.has_objects() {
-                out.write_all(summary::json(&self.buffer.name, &decoded).as_bytes())?;
+                out.write_all(summary::json(self.trace, &self.buffer.name, &decoded).as_bytes())?;
             }
             out.flush()?;
             Ok(self.shown(&decoded))
@@ -536,7 +537,7 @@ impl BufferDecode<'_> {
         })?;
         written?;
         out.flush()?;
-        Ok(self.shown(&decoded))
+        Ok(self.shown(&decoded).and_unlisted(&self.buffer.name, decoded.value.unlisted()))
     }
 
     /// Writes the functions entered and left to standard output.
@@ -577,6 +578,7 @@ impl BufferDecode<'_> {
         let found = progress::on(trace, buffer).excerpts_of(engine, buffer, options)?;
         let mut out = Objects::new(Output::stdout(form), self.opts.and_then(Opts::columns));
         out.write_all(columns.as_bytes())?;
+        let mut unlisted = 0;
         for (number, excerpt) in found.value.iter().enumerate() {
             let source = source(trace, excerpt.source, excerpt.id);
             let of = source.of;
@@ -590,6 +592,7 @@ impl BufferDecode<'_> {
             }
             excerpt.after.iter().for_each(|listed| line(trace, lines, &mut text, &source, listed));
             out.write_all(text.bytes())?;
+            unlisted += text.unlisted();
             report_ends(excerpt.end);
             if excerpt.dropped > 0 {
                 report(&format!(
@@ -599,7 +602,7 @@ impl BufferDecode<'_> {
             }
         }
         out.flush()?;
-        Ok(self.shown(&found))
+        Ok(self.shown(&found).and_unlisted(&buffer.name, unlisted))
     }
 
     fn shown<T>(&self, decoded: &tracewright::Outcome<T>) -> Shown {
@@ -610,7 +613,6 @@ impl BufferDecode<'_> {
             readable,
             sources: decoded.sources.clone(),
             outcome: self.report(decoded),
-            reasons: decoded.reason_ids(),
         }
     }
 
@@ -633,7 +635,7 @@ impl BufferDecode<'_> {
             let is_new = |of: &&Diagnostic| matches!(&of.problem, Problem::Stopped(_, limit, _) if *limit != Limit::Instructions);
             let is_new = errors.iter().any(is_new);
             errors.iter().filter(|_| is_new).for_each(|problem| report_problem(problem));
-            return Outcome::from_errors(is_new.into());
+            return Outcome::lacks("stopped", is_new);
         }
         remarks.into_iter().chain(errors).for_each(report_problem);
         decoded.unread.iter().for_each(|line| report(line));

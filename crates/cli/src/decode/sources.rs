@@ -87,7 +87,7 @@ pub fn missing_json(sources: &[SourceTally], image: &Image) -> Value {
         let range = &place.range;
         json!({
             "address": format!("{:#x}", range.first), "last": format!("{:#x}", range.last),
-            "space": range.space.to_string(), "times": range.times, "sources": place.sources,
+            "space": words::space(range.space), "times": range.times, "sources": place.sources,
             "nearest": place.nearest.as_ref().map(ToString::to_string),
         })
     };
@@ -111,5 +111,5 @@ fn in_words(MissingPlace { range, sources, nearest }: &MissingPlace) -> String {
         by += &format!(" and {more} more");
     }
     let near = nearest.as_ref().map_or(String::new(), |nearest| format!(": {nearest}"));
-    format!("at {place} ({}), {times}, by {by}{near}", range.space)
+    format!("at {place} ({}), {times}, by {by}{near}", words::space(range.space))
 }

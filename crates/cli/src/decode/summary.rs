@@ -3,22 +3,25 @@
 use tracewright_core::{MemorySpace, Mismatch};
 use tracewright_engine::{Doubt, Tally};
 use tracewright_image::Image;
+use tracewright_input::Problem;
 
-use tracewright::names;
+use tracewright::{Trace, names};
 
 use super::sources;
-use crate::output::{self, Error};
+use crate::output::{self, Error, Outcome};
 use tracewright::words;
 
 /// What was decoded, as one object.
-pub fn json<T>(buffer: &str, decoded: &tracewright::Outcome<T>) -> String {
+pub fn json<T>(trace: &Trace, buffer: &str, decoded: &tracewright::Outcome<T>) -> String {
+    let problems = trace.problems_of(&decoded.tally).filter(|problem| problem.is_error());
+    let outcome = Outcome::of(decoded).and(problems.map(Problem::id).collect());
     let tally = &decoded.tally;
     let Tally { instructions, blocks, gaps, no_code, mismatches, unknown_paths, stopped, .. } = tally;
     let object = serde_json::json!({
         "buffer": buffer, "instructions": instructions, "blocks": blocks, "gaps": gaps,
         "without_code": no_code, "mismatches": mismatches,
         "unknown_paths": unknown_paths, "stopped": stopped, "left_out": tally.left_out,
-        "sources": sources::json(&decoded.sources), "incomplete": decoded.reason_ids(),
+        "sources": sources::json(&decoded.sources), "incomplete": outcome.reasons(),
     });
     crate::json::line("decode", object)
 }
@@ -147,7 +150,10 @@ fn hints(buffer: &str, tally: &Tally, image: &Image) {
                 names::file_name(region.name())
             ),
             (None, None) => {
-                format!("no image has the code at {address:#x} ({space}): give it with --image FILE[@ADDR]")
+                format!(
+                    "no image has the code at {address:#x} ({}): give it with --image FILE[@ADDR]",
+                    words::space(space)
+                )
             }
         };
         output::remark(&format!("{buffer}: {message}"));

@@ -94,9 +94,12 @@ impl Lines for Text {
                     }
                     _ => self::block(line, at, block, self.ended(), self.width()),
                 };
-                self.bodies.with(block, at.space, make, |text| match when.stamps {
-                    None => line.append(text),
-                    Some(stamps) => timed(line, text, stamps),
+                self.bodies.with(block, at.space, make, |text| {
+                    line.leave_out(text.unlisted());
+                    match when.stamps {
+                        None => line.append(text.bytes()),
+                        Some(stamps) => timed(line, text.bytes(), stamps),
+                    }
                 });
             }
             _ => {
@@ -171,14 +174,11 @@ fn instructions(
         line.text("  ").text(source);
     }
     line.text("\n");
+    let mut listed = 0;
     for instruction in Instructions::new(at.image, at.space, block) {
+        listed += 1;
         line.blanks(indent).hex(instruction.address, 18).text("  ");
-        let bytes = &instruction.bytes[..instruction.len.into()];
-        // As a number, as the architecture writes instructions.
-        bytes.iter().rev().for_each(|&byte| {
-            line.hex_byte(byte);
-        });
-        line.blanks(10 - 2 * bytes.len());
+        disassembly::code(line, block.isa, &instruction).blanks(10 - 2 * usize::from(instruction.len));
         let start = line.bytes().len();
         let target = disassembly::write(line, block.isa, &instruction);
         let is_last = instruction.address == block.last();
@@ -219,6 +219,7 @@ fn instructions(
         last_inlined = here;
         line.text("\n");
     }
+    line.leave_out(u64::from(block.count).saturating_sub(listed));
 }
 
 fn other(line: &mut Line, at: &At<'_>, element: &Element, width: usize) -> std::fmt::Result {
@@ -288,7 +289,8 @@ fn other(line: &mut Line, at: &At<'_>, element: &Element, width: usize) -> std::
         }),
         Element::NoCode { address, space } => {
             line.text("no code at ").hex(*address, 0).text(" (");
-            write!(line, "{space})")
+            line.text(&words::space(*space)).text(")");
+            Ok(())
         }
         Element::Mismatch(mismatch) => {
             let (address, what) = words::mismatch(mismatch);

@@ -68,7 +68,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         out.write_all(story.text(&snippet(trace)?).as_bytes())?;
     }
     out.flush()?;
-    Ok(Outcome::from_errors(u64::from(!equal)))
+    Ok(Outcome::lacks("mismatch", !equal))
 }
 
 /// Refuses a folder with a capture that is not of this program: it is of somebody who has more than a demonstration.

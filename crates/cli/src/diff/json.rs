@@ -1,14 +1,12 @@
 //! Two profiles beside each other, for programs.
 
-use serde_json::json;
-use tracewright_profile::Funnel;
+use serde_json::{Value, json};
 use tracewright_profile::diff::{Diff, change, share};
 
-use crate::funnel;
 use crate::json::line;
 
 /// One object: a value of each side where there are two, the first's first.
-pub fn object(diff: &Diff, names: &[String; 2], funnels: [&Funnel; 2]) -> String {
+pub fn object(diff: &Diff, names: &[String; 2], funnels: &[Value; 2]) -> String {
     let functions = diff.functions.iter().map(|function| {
         json!({
             "function": function.name,
@@ -33,7 +31,7 @@ pub fn object(diff: &Diff, names: &[String; 2], funnels: [&Funnel; 2]) -> String
         "branches_executed": diff.branches_ran,
         "functions": functions.collect::<Vec<_>>(),
         "branches": branches.collect::<Vec<_>>(),
-        "funnels": funnels.map(funnel::object),
+        "funnels": funnels,
     });
     line("diff", object)
 }

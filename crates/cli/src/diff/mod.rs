@@ -13,7 +13,7 @@ use tracewright_profile::{CallTree, Named, export};
 
 use crate::args::{CaptureArgs, InlineArgs};
 use crate::filter::{PartArgs, reasons};
-use crate::funnel::{self, Left};
+use crate::funnel::{self, Closing, LeftOut};
 use crate::images;
 use crate::output::{Chosen, Error, ForceArgs, Form, Outcome, Output, is_quiet, report, say};
 use crate::profile::open::Counted;
@@ -130,31 +130,49 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let output = Output::open_whole(&opts.output, chosen.form(), opts.force)?;
     let mut both = [open(paths[0])?, open(paths[1])?];
     let trees = if format.has_stacks() { Some(stacks(opts, &mut both)?) } else { None };
+    let named = both.each_ref().map(|of| Named::of(&of.profile, &[&of.program], None));
+    for (of, &named) in both.iter_mut().zip(&named) {
+        of.outcome.add(funnel::is_empty(&of.profile.funnel).and(funnel::lacks_names(named)));
+    }
     let sides = both.each_ref().map(|of| Side { profile: &of.profile, program: &of.program });
     let diff = Diff::new(sides);
     let names = paths.map(|path| path.display().to_string());
-    let funnels = both.each_ref().map(|of| &of.profile.funnel);
     let out = match (format, &trees) {
-        _ if chosen.is_json => json::object(&diff, &names, funnels).into_bytes(),
+        _ if chosen.is_json => {
+            let lacks = |of: &Counted| of.outcome.clone().and(images::left_out(of.program.image()));
+            let funnels = both.each_ref().map(|of| funnel::object(&of.profile.funnel, &lacks(of)));
+            json::object(&diff, &names, &funnels).into_bytes()
+        }
         (_, Some(trees)) => drawn(opts, format, trees)?,
         (DiffFormat::Csv, _) => csv::diff::rows(&diff).into_bytes(),
         _ => text::all(&diff, &names, opts.top).into_bytes(),
     };
     output.write_whole(&out, out.is_empty())?;
-    for (name, of) in names.iter().zip(&both) {
+    close(opts, &names, &both);
+    let left_out = both.each_ref().map(|of| images::report_left_out(of.program.image()));
+    let same_names = named[0] == named[1];
+    named.into_iter().skip(same_names.into()).for_each(|named| drop(funnel::report_names(named)));
+    Ok(left_out.into_iter().chain(both.map(|of| of.outcome)).fold(Outcome::Good, Outcome::and))
+}
+
+/// Says what became of both captures: once, if that is the same.
+fn close(opts: &Opts, names: &[String; 2], both: &[Counted; 2]) {
+    let known = both.each_ref().map(|of| reasons(of.outside));
+    let rest = opts.part.filter.left_out(funnel::FILTERED);
+    let left = known.each_ref().map(|known| LeftOut { known, rest });
+    let closing = |side: usize| Closing::new(&both[side].profile, &both[side].program, &left[side]);
+    let (first, mut second) = (closing(0), closing(1));
+    let is_same = first == second;
+    second.remarks.retain(|remark| !first.remarks.contains(remark));
+    let title = if is_same && names[0] != names[1] { names.join(", ") } else { names[0].clone() };
+    for (name, closing) in [(&title, first), (&names[1], second)].iter().take(2 - usize::from(is_same)) {
         if !is_quiet() {
             say("");
             report(name);
+            funnel::close(closing);
         }
-        let left = Left { known: &reasons(of.outside), rest: opts.part.filter.left_out(funnel::FILTERED) };
-        funnel::report_all(&of.profile, &of.program, &left);
     }
-    let left_out = both.each_ref().map(|of| images::report_left_out(of.program.image()));
-    let names = both.each_ref().map(|of| funnel::report_names(Named::of(&of.profile, &[&of.program], None)));
-    let is_empty = both.iter().any(|of| of.profile.funnel.in_output == 0);
-    let [first, second] = both;
-    let outcome = left_out.into_iter().chain(names).fold(first.outcome.and(second.outcome), Outcome::and);
-    Ok(outcome.and(Outcome::from_errors(is_empty.into())))
+    both.iter().zip(&left).for_each(|(of, left)| funnel::report_nothing(&of.profile.funnel, left));
 }
 
 /// Stacks of both captures.

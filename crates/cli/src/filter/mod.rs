@@ -3,7 +3,7 @@
 mod time;
 
 use clap::Args;
-use tracewright::{Clocks, Trace};
+use tracewright::{Clocks, Trace, words};
 use tracewright_image::Image;
 use tracewright_input::Capture;
 use tracewright_profile::{PlaceError, PlaceFilter, PlaceNames, Profile, Program, Window};
@@ -12,7 +12,7 @@ pub use self::time::reasons;
 use crate::args::{InlineArgs, LimitArgs, OffsetArgs, ProgramArgs, SelectArgs, offset, task};
 use crate::clocks;
 use crate::control::near;
-use crate::output::{Error, report};
+use crate::output::{Error, Outcome, report};
 
 /// Which part of a capture is counted, and with which program: options of all verbs that count.
 #[derive(Args, Clone)]
@@ -119,13 +119,14 @@ impl FilterArgs {
     }
 
     /// Says that nothing of what is asked for ran, and which threads did, if it is about threads.
-    pub fn report_nothing(&self, trace: &Trace) {
+    pub fn report_nothing(&self, trace: &Trace) -> Outcome {
         let threads: Vec<_> = trace.threads_seen().iter().map(u32::to_string).collect();
         let threads = match threads.is_empty() {
             true => String::new(),
             false => format!("; threads that ran: {}", threads.join(", ")),
         };
         report(&format!("nothing that ran is in the part that is asked for{threads}"));
+        Outcome::lacks(words::NOTHING_RAN, true)
     }
 
     fn names(&self) -> PlaceNames {

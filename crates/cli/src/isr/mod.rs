@@ -14,7 +14,7 @@ use tracewright_report::Histogram;
 use crate::args::{CaptureArgs, InlineArgs, ProgramArgs, SelectArgs};
 use crate::clocks;
 use crate::control::near;
-use crate::decode::{Shown, Within};
+use crate::decode::Within;
 use crate::filter::FilterArgs;
 use crate::images;
 use crate::json;
@@ -119,11 +119,10 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let within = Within { trace: &trace, again: false, has_funnel: false };
     let (sources, shown) = within.decode(&meter, |_| Outcome::Good)?;
     outcome = outcome.and(shown.outcome);
-    let Shown { tally, reasons, .. } = shown;
-    if tally.instructions == 0 && tally.left_out > 0 {
-        opts.filter.report_nothing(&trace);
-        outcome = Outcome::HadErrors;
+    if shown.tally.instructions == 0 && shown.tally.left_out > 0 {
+        outcome = outcome.and(opts.filter.report_nothing(&trace));
     }
+    let reasons = || outcome.clone().and(images::left_out(image)).reasons();
     let written = if opts.shows_threads() {
         let rows: Vec<_> =
             sources.iter().flat_map(|source| source.thread_rows(capture, image, &clocks)).collect();
@@ -134,7 +133,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             unit: rows.first().map(|row| row.unit),
             text: match opts.table.json {
                 _ if opts.table.is_csv() => csv::exceptions::threads(&rows),
-                true => json::line("isr", json!({ "threads": threads(&rows), "incomplete": reasons })),
+                true => json::line("isr", json!({ "threads": threads(&rows), "incomplete": reasons() })),
                 false => text::threads(&rows),
             },
             thing: "thread",
@@ -153,7 +152,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
                 _ if opts.table.is_csv() => csv::exceptions::rows(&rows),
                 true => {
                     let mut object = exceptions(&sources, &rows);
-                    object["incomplete"] = reasons.into_iter().collect();
+                    object["incomplete"] = reasons().into();
                     json::line("isr", object)
                 }
                 false => text::all(&sources, &rows),

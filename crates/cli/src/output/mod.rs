@@ -2,6 +2,7 @@
 
 mod file;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
@@ -21,31 +22,52 @@ pub use self::file::{
 pub use tracewright::escape::Form;
 
 /// How a verb ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Outcome {
     /// All was read.
     #[default]
     Good,
-    /// Something in the capture could not be read, and was said so.
-    HadErrors,
+    /// Something is missing or wrong, and was said so: why, as stable names.
+    Incomplete(BTreeSet<&'static str>),
     /// A program was run, and ended with this status.
     Status(u8),
 }
 
 impl Outcome {
-    /// `HadErrors` if there were any.
-    pub fn from_errors(errors: u64) -> Self {
-        if errors == 0 { Self::Good } else { Self::HadErrors }
+    /// `Incomplete` for this reason, if something `is_missing`.
+    pub fn lacks(reason: &'static str, is_missing: bool) -> Self {
+        is_missing.then_some(reason).into_iter().collect()
     }
 
-    /// `HadErrors` if something is missing from what the library returned.
+    /// `Incomplete` if something is missing from what the library returned.
     pub fn of<T>(result: &tracewright::Outcome<T>) -> Self {
-        if result.is_complete() { Self::Good } else { Self::HadErrors }
+        result.reason_ids().into_iter().collect()
     }
 
-    /// The worse of the two.
+    /// The worse of the two, for all reasons.
     pub fn and(self, other: Self) -> Self {
-        if self == Self::Good { other } else { self }
+        match (self, other) {
+            (Self::Incomplete(one), Self::Incomplete(other)) => one.into_iter().chain(other).collect(),
+            (Self::Good, other) => other,
+            (one, _) => one,
+        }
+    }
+
+    /// Adds why something else is missing.
+    pub fn add(&mut self, other: Self) {
+        *self = std::mem::take(self).and(other);
+    }
+
+    /// Why something is missing: nothing if nothing is.
+    pub fn reasons(&self) -> Vec<&'static str> {
+        if let Self::Incomplete(reasons) = self { reasons.iter().copied().collect() } else { Vec::new() }
+    }
+}
+
+impl FromIterator<&'static str> for Outcome {
+    fn from_iter<I: IntoIterator<Item = &'static str>>(reasons: I) -> Self {
+        let reasons: BTreeSet<_> = reasons.into_iter().collect();
+        if reasons.is_empty() { Self::Good } else { Self::Incomplete(reasons) }
     }
 }
 
@@ -279,9 +301,9 @@ pub fn report_problem(Diagnostic { buffer, problem }: &Diagnostic) {
 
 /// Reports a capture's problems; says whether any was an error.
 pub fn report_problems<'a>(problems: impl IntoIterator<Item = &'a Problem>) -> Outcome {
-    let (mut errors, mut all) = (0, Vec::<(&Problem, u64)>::new());
+    let (mut errors, mut all) = (BTreeSet::new(), Vec::<(&Problem, u64)>::new());
     for problem in problems {
-        errors += u64::from(problem.is_error());
+        errors.extend(problem.is_error().then(|| problem.id()));
         // Each core of a chip may name the same file.
         let is_same =
             |other: &Problem| (&other.message, other.severity) == (&problem.message, problem.severity);
@@ -299,7 +321,7 @@ pub fn report_problems<'a>(problems: impl IntoIterator<Item = &'a Problem>) -> O
         let line = format!("{problem}{more}");
         if problem.is_error() { report(&line) } else { remark(&line) }
     }
-    Outcome::from_errors(errors)
+    errors.into_iter().collect()
 }
 
 /// Reports files that cannot be read and would have code that ran; says whether there are any. Of files that a recording names, only

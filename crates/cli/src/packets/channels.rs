@@ -42,7 +42,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         out.write_all(first_line("packets").as_bytes())?;
     }
     let (mut written, mut lines) = (BTreeSet::new(), 0);
-    let (mut reasons, mut readable) = (BTreeSet::new(), Readable::default());
+    let mut readable = Readable::default();
     for buffer in buffers {
         let mut printed = Ok(());
         let read = progress::on(trace, buffer).channel_text_of(&engine, buffer, &opts.text, |texts| {
@@ -53,14 +53,13 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         printed?;
         out.flush()?;
         outcome = outcome.and(report_read(buffer, &read, false));
-        reasons.extend(read.reason_ids());
         readable.note(capture, buffer, &read);
         written.extend(read.value);
     }
     // The names of the columns, if nothing came after them.
     out.write_all(print.csv.as_mut().map(Csv::take).unwrap_or_default().as_bytes())?;
     if opts.table.json {
-        out.write_all(last_line("packets", &reasons).as_bytes())?;
+        out.write_all(last_line("packets", &outcome).as_bytes())?;
     }
     out.flush()?;
     readable.refuse_nothing()?;

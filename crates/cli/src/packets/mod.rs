@@ -5,7 +5,6 @@ mod csv;
 mod json;
 mod text;
 
-use std::collections::BTreeSet;
 use std::io::Write;
 
 use clap::{Args, ValueEnum};
@@ -98,7 +97,7 @@ fn print(opts: &Opts, mut printer: impl PacketPrinter) -> Result<Outcome, Error>
             capture.buffers.len()
         ));
     }
-    let (mut reasons, mut readable) = (BTreeSet::new(), Readable::default());
+    let mut readable = Readable::default();
     for buffer in buffers {
         if opencsd && is_etrace(capture, buffer) {
             let message = "--style opencsd is for Arm captures: OpenCSD cannot read E-Trace";
@@ -112,11 +111,10 @@ fn print(opts: &Opts, mut printer: impl PacketPrinter) -> Result<Outcome, Error>
         printer.end(&mut out, buffer, &ids, read.value)?;
         out.flush()?;
         outcome = outcome.and(report_read(buffer, &read, true));
-        reasons.extend(read.reason_ids());
         readable.note(capture, buffer, &read);
     }
     if opts.table.json {
-        out.write_all(last_line("packets", &reasons).as_bytes())?;
+        out.write_all(last_line("packets", &outcome).as_bytes())?;
         out.flush()?;
     }
     readable.refuse_nothing()?;

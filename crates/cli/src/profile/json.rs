@@ -5,10 +5,11 @@ use tracewright_profile::{Branch, EventRow, Funnel, Paths, Place};
 
 use crate::funnel;
 use crate::json::{address, line};
+use crate::output::Outcome;
 use tracewright::profile::Report;
 
 /// One object, with all rows.
-pub fn object(report: &Report<'_>, funnel: &Funnel) -> String {
+pub fn object(report: &Report<'_>, funnel: &Funnel, outcome: &Outcome) -> String {
     let functions = report.functions.iter().map(|(number, of)| {
         let function = &report.calls.functions.list()[*number as usize];
         let mut row = json!({
@@ -66,7 +67,7 @@ pub fn object(report: &Report<'_>, funnel: &Funnel) -> String {
         "loops": loops.collect::<Vec<_>>(),
         "branches": branches.collect::<Vec<_>>(),
         "indirect_calls": indirect.collect::<Vec<_>>(),
-        "funnel": funnel::object(funnel),
+        "funnel": funnel::object(funnel, outcome),
     });
     if report.is_ordered {
         let edges = report.edges.iter().map(|(caller, callee, of)| {

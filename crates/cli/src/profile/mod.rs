@@ -21,11 +21,13 @@ use tracewright_profile::{CallTree, Functions, Graph, Named, PlaceFilter, Profil
 use self::open::{Counted, Decoded};
 use crate::args::{CaptureArgs, InlineArgs, named};
 use crate::clocks::{self, report_ends};
-use crate::decode::Within;
+use crate::decode::{Within, report_deep};
 use crate::filter::{FilterArgs, PartArgs, reasons};
-use crate::funnel::{self, Left};
+use crate::funnel::{self, LeftOut};
 use crate::images;
-use crate::output::{Chosen, Error, ForceArgs, Form, Outcome, Output, refuse_terminal, remark, report};
+use crate::output::{
+    Chosen, Error, ForceArgs, Form, Outcome, Output, printable_path, refuse_terminal, remark, report,
+};
 use crate::stalls::title;
 
 /// Count what ran, for people and for compilers.
@@ -331,6 +333,9 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         Format::Export(format) => format.instructions(&profile),
         _ => profile.instructions(),
     };
+    let names = format.is_by_function().then(|| Named::of(&profile, &[&program], places.as_ref()));
+    let names = names.unwrap_or_default();
+    outcome.add(funnel::is_empty(&profile.funnel).and(funnel::lacks_names(names)));
     let bytes = match (format, &decoded) {
         _ if opts.is_table(format) => {
             let mut functions = Functions::default();
@@ -351,9 +356,13 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             };
             let report = Report::new(&profile, &program, &graph, done, places.as_ref());
             profile.funnel.in_output = report.shown;
+            outcome.add(funnel::is_empty(&profile.funnel));
             match (format, is_json) {
                 (Format::Csv, _) => csv::profile::of_report(opts.rows, &report, &profile),
-                (_, true) => json::object(&report, &profile.funnel),
+                (_, true) => {
+                    let lacks = outcome.clone().and(images::left_out(program.image()));
+                    json::object(&report, &profile.funnel, &lacks)
+                }
                 (_, false) => text::all(&report, opts.top),
             }
             .into_bytes()
@@ -381,14 +390,14 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let is_empty = profile.funnel.in_output == 0 || format.says_nothing(&bytes);
     output.write_whole(&bytes, is_empty)?;
     let otherwise = if is_whole { format.cannot() } else { funnel::FILTERED };
-    let left = Left { known: &reasons(outside), rest: opts.part.filter.left_out(otherwise) };
+    let left = LeftOut { known: &reasons(outside), rest: opts.part.filter.left_out(otherwise) };
     funnel::report_all(&profile, &program, &left);
-    let mut outcome = outcome.and(images::report_left_out(program.image()));
-    if format.is_by_function() {
-        let names = Named::of(&profile, &[&program], places.as_ref());
-        outcome = outcome.and(funnel::report_names(names));
+    outcome.add(images::report_left_out(program.image()));
+    funnel::report_names(names);
+    if matches!(format, Format::Export(export::Format::Tracewright)) {
+        outcome.add(funnel::report_programs(&profile.funnel));
     }
-    Ok(outcome.and(Outcome::from_errors(is_empty.into())))
+    Ok(outcome.and(Outcome::lacks(words::NOTHING_RAN, is_empty)))
 }
 
 /// A percentage, from 0 to 100.
@@ -431,7 +440,7 @@ fn follow(
 ) -> Result<Followed, Error> {
     let clocks = decoded.clocks();
     if !again {
-        *outcome = outcome.and(clocks::outcome(clocks));
+        outcome.add(clocks::outcome(clocks));
     }
     let window = filter.window()?;
     let only = Only { window: &window, places };
@@ -444,9 +453,22 @@ fn follow(
         let ends = followed.ends.iter().copied();
         if window.is_all() && !again { report_ends(ends) } else { Outcome::Good }
     };
-    let (followed, decoded) = within.decode(&ordered, report)?;
-    *outcome = outcome.and(decoded.outcome);
+    let (followed, shown) = within.decode(&ordered, report)?;
+    outcome.add(shown.outcome);
+    if !again {
+        let (deep, folded) = (followed.losses.too_deep, followed.calls.tree.folded());
+        outcome.add(report_stacks(decoded, deep, folded));
+    }
     Ok(followed)
+}
+
+/// Says how many calls are not in their place: too deep, or through too many stacks to tell them apart.
+fn report_stacks(decoded: &Decoded, too_deep: u64, folded: u64) -> Outcome {
+    let path = printable_path(&decoded.trace.capture().path);
+    if folded > 0 {
+        report(&format!("{path}: {}", words::too_many_stacks(folded)));
+    }
+    report_deep(&path, too_deep).and(Outcome::lacks(words::TOO_MANY_STACKS, folded > 0))
 }
 
 /// Stacks of a capture.
@@ -474,7 +496,9 @@ fn stacks(
     let Format::Export(format) = chosen.format else {
         return Ok(match chosen.format {
             Format::Csv => csv::call_tree::rows(&done.calls),
-            _ if chosen.is_json => tree::json(&done.calls),
+            _ if chosen.is_json => {
+                tree::json(&done.calls, &outcome.clone().and(images::left_out(program.image())))
+            }
             _ => tree::text(&done.calls, weight, opts.min_share),
         }
         .into_bytes());
@@ -499,17 +523,13 @@ fn contexts(
     outcome: &mut Outcome,
 ) -> Result<Vec<u8>, Error> {
     let clocks = decoded.clocks();
-    *outcome = outcome.and(clocks::outcome(clocks));
+    outcome.add(clocks::outcome(clocks));
     let window = opts.part.filter.window()?;
     let counter = ContextCounter::new(clocks, program, Only { window: &window, places });
     // What is wrong was counted when it was decoded first.
     let within = Within { trace: &decoded.trace, again: true, has_funnel: true };
     let (contexts, ..) = within.decode(&counter, |_| Outcome::Good)?;
-    if contexts.folded() > 0 {
-        let calls = words::count(contexts.folded(), "call");
-        report(&format!("{calls} without callers: there are too many contexts"));
-        *outcome = outcome.and(Outcome::HadErrors);
-    }
+    outcome.add(report_stacks(decoded, contexts.too_deep, contexts.folded()));
     let text = export::llvm_contexts::write(&contexts, program);
     if text.is_empty() { Err(ExportError::NoLines.into()) } else { Ok(text.into_bytes()) }
 }

@@ -89,7 +89,7 @@ impl Counted {
         fill(&mut profile.funnel, &tally);
         locate(&mut profile, &program);
         if part.filter.any_threads() && tally.instructions == 0 && tally.left_out > 0 {
-            part.filter.report_nothing(&trace);
+            outcome = outcome.and(part.filter.report_nothing(&trace));
         }
         outcome = outcome.and(decoding);
         profile.funnel.faults = (outcome != Outcome::Good).into();
@@ -123,7 +123,7 @@ impl Counted {
         for (file, id) in &kept.unused {
             let id = id.as_deref().map_or("no build ID".into(), |id| format!("build ID {id}"));
             report(&format!("{}: {id}: no binary of {path} is that", file.path.display()));
-            outcome = Outcome::HadErrors;
+            outcome = outcome.and(Outcome::lacks("unused-program", true));
         }
         for MissingProgram { name, why } in kept.missing.iter().take(MOST_NAMED) {
             remark(&format!("{name}: no symbols of it: {why}"));
@@ -163,7 +163,10 @@ impl Counted {
         let Expanded { followed, lost } = listed.branches;
         let say = if lost == 0 { remark } else { report };
         say(&format!("{} of {programs} followed, {lost} could not be", words::count(followed, "branch")));
-        let outcome = if listed.is_complete() { Outcome::Good } else { Outcome::HadErrors };
+        remark(
+            "a branch list has branches only: what ran up to none, before an exception or a gap, is not in it",
+        );
+        let outcome = Outcome::lacks("no-code", !listed.is_complete());
         let ListedProfile { profile, program, .. } = listed;
         Ok(Self { profile, program, outcome, decoded: None, outside: Outside::default() })
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use tracewright_profile::{DEEPEST, Edge, EventRow, Paths, Place};
+use tracewright_profile::{Edge, EventRow, Paths, Place};
 
 use crate::record::grouped;
 use crate::table::{percent, ratio, share};
@@ -52,12 +52,6 @@ fn sums(text: &mut String, report: &Report<'_>) {
     }
     if report.losses.returns > 0 {
         line(report.losses.returns, "returns to elsewhere than the last caller");
-    }
-    if report.losses.too_deep > 0 {
-        line(report.losses.too_deep, &format!("calls deeper than {DEEPEST}, put down to the function there"));
-    }
-    if report.calls.tree.folded() > 0 {
-        line(report.calls.tree.folded(), "calls put down to the caller: too many kinds of stacks");
     }
 }
 

@@ -8,6 +8,7 @@ use tracewright_profile::export::folded::Weight;
 use tracewright_profile::{CallTree, NumberedRow, TreeRow, TreeRowKind};
 
 use crate::json::line;
+use crate::output::Outcome;
 use crate::record::grouped;
 use crate::table::{percent, share};
 use crate::terminal::{END, HEADING, width};
@@ -58,7 +59,7 @@ pub fn text(calls: &CallTree, weight: Weight, least: f64) -> String {
 }
 
 /// The tree as JSON: a list of nodes, with the numbers of their callers.
-pub fn json(calls: &CallTree) -> String {
+pub fn json(calls: &CallTree, outcome: &Outcome) -> String {
     let node = |NumberedRow { number, parent, node: at, inclusive, .. }: NumberedRow| {
         let node = &calls.tree.nodes()[at as usize];
         let mut object = json!({
@@ -73,5 +74,10 @@ pub fn json(calls: &CallTree) -> String {
         object
     };
     let nodes: Vec<Value> = calls.numbered_rows().into_iter().map(node).collect();
-    line("profile", json!({ "instructions": calls.total(Weight::Instructions), "nodes": nodes }))
+    line(
+        "profile",
+        json!({
+            "instructions": calls.total(Weight::Instructions), "nodes": nodes, "incomplete": outcome.reasons(),
+        }),
+    )
 }

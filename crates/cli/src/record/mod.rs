@@ -353,7 +353,7 @@ fn end(mut ran: Recording, opts: &Opts, summary: Option<Output>, good: bool) -> 
         // A process has eight bits for it; what is not zero must not become it.
         Stop::Exit { status } if good && status != 0 && status as u8 == 0 => Outcome::Status(1),
         Stop::Exit { status } if good => Outcome::Status(status as u8),
-        _ => Outcome::HadErrors,
+        _ => Outcome::lacks("stopped", true),
     })
 }
 

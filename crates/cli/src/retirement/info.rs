@@ -43,7 +43,7 @@ pub fn info(path: &Path, as_json: bool) -> Result<Outcome, Error> {
     for problem in &problems {
         report(&format!("{}: {problem}", path.display()));
     }
-    Ok(Outcome::from_errors(problems.len() as u64))
+    Ok(Outcome::lacks("damage", !problems.is_empty()))
 }
 
 fn text(out: &mut impl Write, path: &Path, log: &Log, threads: &[Thread]) -> std::io::Result<()> {

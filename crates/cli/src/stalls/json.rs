@@ -1,12 +1,13 @@
 //! Where the cycles went, for programs.
 
 use serde_json::{Value, json};
+use tracewright_engine::Tally;
 use tracewright_flow::Instructions;
 use tracewright_image::Image;
 use tracewright_profile::{Account, Cost, Kind, Stalls};
 
-use crate::decode::Shown;
 use crate::json;
+use crate::output::Outcome;
 use tracewright::names;
 use tracewright::stalls::{SourceStalls, StallTables};
 
@@ -15,7 +16,8 @@ pub fn object(
     sources: &[(&str, &SourceStalls)],
     tables: &StallTables,
     image: &Image,
-    shown: &Shown,
+    tally: &Tally,
+    outcome: &Outcome,
 ) -> String {
     let of = sources.iter().filter_map(|(name, source)| Some(account(name, source.stalls.as_ref()?, image)));
     let functions = tables.functions.iter().map(|(name, cost)| row(json!({ "function": name }), cost));
@@ -32,9 +34,9 @@ pub fn object(
         "functions": functions.collect::<Vec<_>>(),
         "lines": lines.collect::<Vec<_>>(),
         "code": instructions.collect::<Vec<_>>(),
-        "unknown_paths": shown.tally.unknown_paths,
-        "stopped": shown.tally.stopped,
-        "incomplete": shown.reasons,
+        "unknown_paths": tally.unknown_paths,
+        "stopped": tally.stopped,
+        "incomplete": outcome.reasons(),
     });
     json::line("stalls", object)
 }

@@ -124,18 +124,16 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     let within = Within { trace: &trace, again: false, has_funnel: false };
     let meter = StallMeter { clocks: &clocks, window: &window };
     let ends = |sources: &Vec<SourceStalls>| report_ends(sources.iter().filter_map(|source| source.end));
-    let (mut sources, mut shown) = within.decode(&meter, ends)?;
+    let (mut sources, shown) = within.decode(&meter, ends)?;
     outcome = outcome.and(shown.outcome);
     for SourceStalls { index, .. } in sources.iter().filter(|source| source.stalls.is_none()) {
         let name = &capture.sources[*index].name;
         report(&format!("{name}: nothing tells its cycles: it is left out"));
-        shown.reasons.insert("no-cycles");
-        outcome = Outcome::HadErrors;
+        outcome = outcome.and(Outcome::lacks("no-cycles", true));
     }
     sources.retain(|source| source.stalls.is_some());
     if shown.tally.instructions == 0 && shown.tally.left_out > 0 {
-        opts.filter.report_nothing(&trace);
-        outcome = Outcome::HadErrors;
+        outcome = outcome.and(opts.filter.report_nothing(&trace));
     }
     let tables = StallTables::new(&sources, image, opts.sort, opts.inline.shows());
     let names: Vec<_> = sources.iter().map(|source| capture.sources[source.index].name.as_str()).collect();
@@ -158,7 +156,8 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         }
         true => {
             let named: Vec<_> = names.iter().copied().zip(&sources).collect();
-            json::object(&named, &tables, image, &shown)
+            let lacks = outcome.clone().and(funnel::lacks_names(tables.names)).and(images::left_out(image));
+            json::object(&named, &tables, image, &shown.tally, &lacks)
         }
         false => text::all(opts, &names, &sources, &tables, image),
     };

@@ -55,7 +55,8 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     if opts.thread.is_some() {
         return Err(Error::Message("--thread is for logs of tracewright's plugin for QEMU".into()));
     }
-    let (trace, mut outcome) = opts.select.open(&opts.capture, false)?;
+    let (trace, opened) = opts.select.open(&opts.capture, false)?;
+    let mut outcome = opened.clone();
     let trace = opts.offsets.of(trace)?;
     let capture = trace.capture();
     let mut out = Output::stdout(opts.table.form());
@@ -75,7 +76,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             out.write_all(csv.take().as_bytes())?;
         } else if opts.table.json {
             let mut object = stats.json();
-            object["incomplete"] = read.reason_ids().into_iter().collect();
+            object["incomplete"] = opened.clone().and(Outcome::of(&read)).reasons().into();
             out.write_all(json::line("stats", object).as_bytes())?;
         } else {
             if std::mem::replace(&mut another, true) {

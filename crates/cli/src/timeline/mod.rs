@@ -14,9 +14,9 @@ use tracewright_profile::{Kind, Named};
 
 use crate::args::CaptureArgs;
 use crate::clocks::{self, report_ends};
-use crate::decode::Within;
+use crate::decode::{Within, report_deep};
 use crate::filter::{FilterArgs, PartArgs, reasons};
-use crate::funnel::{self, Left};
+use crate::funnel::{self, LeftOut};
 use crate::output::{
     Chosen, Error, ForceArgs, Form, Outcome, Output, refuse_terminal, remark, report, report_unwritten,
 };
@@ -206,7 +206,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         let rate = opts.mhz.map_or(String::new(), |hertz| unit.rate(hertz));
         remark(&format!("{name}: {} {what}, times in {}{rate}", grouped(*slices), unit.words()));
         if instants == slices && unit != Unit::Instructions {
-            outcome = Outcome::HadErrors;
+            outcome = outcome.and(Outcome::lacks("no-cycles", true));
             report(&format!(
                 "{name}: all slices have length 0: its {} do not tell how long anything took (--clock instructions)",
                 unit.told_by()
@@ -215,12 +215,9 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
             let (count, have) = (grouped(*instants), if *instants == 1 { "has" } else { "have" });
             remark(&format!("{name}: {count} of them {have} length 0: no timestamp lies in between"));
         }
-        if *too_deep > 0 {
-            outcome = Outcome::HadErrors;
-            report(&format!("{name}: {}", words::too_deep(*too_deep)));
-        }
+        outcome = outcome.and(report_deep(name, *too_deep));
         if let Some(time) = cut {
-            outcome = Outcome::HadErrors;
+            outcome = outcome.and(Outcome::lacks("stopped", true));
             report(&format!(
                 "{name}: more than {} slices: what comes after {} {} is left out (--from-cycle, --min, --most)",
                 grouped(opts.most),
@@ -239,7 +236,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     if is_empty {
         report("there are no slices: the timeline is empty");
         report_unwritten(&opts.output);
-        outcome = outcome.and(Outcome::HadErrors);
+        outcome = outcome.and(Outcome::lacks(words::NOTHING_RAN, true));
     }
     let (mut outside, mut shown) = (Outside::default(), Shown::default());
     for source in &done {
@@ -257,7 +254,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         (shown.short, too_short),
         (shown.cut, "after the last slice (--most)"),
     ]);
-    let left = Left { known: &known, rest: "of no known time" };
+    let left = LeftOut { known: &known, rest: "of no known time" };
     // A slice may be of one instruction that waits, and retires later.
     match is_empty {
         true => funnel::report_all(&profile, &program, &left),

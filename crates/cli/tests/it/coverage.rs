@@ -10,7 +10,7 @@ use crate::process::{expected_edges, images, loaded};
 use crate::run::{
     Ran, address, assert_fits, elf, number, ran, recorded, root, rows, run, string, text, values,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use tracewright_testkit::{Scratch, captures_for, has_programs, skip};
 
 mod inlined;
@@ -578,4 +578,25 @@ fn keys(value: &Value) -> BTreeSet<String> {
     let mut keys = BTreeSet::new();
     collect(value, "", &mut keys);
     keys
+}
+
+/// Symbols that are missing elsewhere are not missing from what is asked for.
+#[test]
+fn names_outside_of_what_is_asked_for_do_not_count() {
+    const TEST: &str = "names_outside_of_what_is_asked_for_do_not_count";
+    if !has_programs(TEST, &["llvm-objcopy-19"]) {
+        return;
+    }
+    let folder = Scratch::new("coverage-names");
+    let sparse = folder.join("sparse");
+    let mut objcopy = Command::new("llvm-objcopy-19");
+    ran(objcopy
+        .args(["--strip-debug", "--strip-symbol=insertion_sort", &elf("sort"), &sparse])
+        .current_dir(root()))
+    .ends(0);
+    let run = recorded(&folder, &format!("{sparse} 300"), "");
+    run!("coverage {run}").ends(1).says("symbols are missing");
+    let json = run!("coverage {run} --function main --json").ends(0).json();
+    assert_eq!(json["funnel"]["incomplete"], json!([]));
+    run!("coverage {run} --file no-such --json").ends(1).says_not("symbols are missing");
 }

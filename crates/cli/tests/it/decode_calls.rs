@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tracewright_testkit::{Scratch, has_programs};
 
 use crate::run::{elf, ran, recorded, root, run};
@@ -104,16 +104,27 @@ fn what_is_missing_is_told_once() {
     assert!(!whole.contains("missing"), "{whole}");
 }
 
-/// Calls that are too deep to be followed are left out, as many as `profile` says, and the status is 1.
+/// Calls that are too deep to be followed are left out, as many in all verbs and formats, and the status is 1.
 #[test]
 fn calls_that_are_too_deep_are_told() {
     let scratch = Scratch::new("decode-calls-deep");
     // Each of `is_even` and `is_odd` calls the other, 10,002 times in all.
     let capture = recorded(&scratch, "recursion", "");
-    let profile = run!("profile {capture} --calls --json").ends(0).json();
+    let profile = run!("profile {capture} --calls --json").ends(1).json();
+    assert_eq!(profile["funnel"]["incomplete"], json!(["calls-too-deep"]));
     let too_deep = profile["calls_too_deep"].as_u64().unwrap();
     assert!((10_002 - 4096..10_002 - 4000).contains(&too_deep), "{too_deep}");
     let told = format!("{too_deep} calls deeper than 4096 left out");
+    let formats =
+        "tree callgrind folded pprof flamegraph llvm-contexts".split(' ').map(|of| format!("--format {of}"));
+    for form in formats.chain(["--calls", "--format csv --rows call-tree"].map(String::from)) {
+        let out = scratch.join("out");
+        run!("profile {capture} {form} -o {out} --force").ends(1).says(&told);
+    }
+    let tree = run!("profile {capture} --format tree --json").ends(1).json();
+    assert_eq!(tree["incomplete"], json!(["calls-too-deep"]));
+    run!("profile {capture} --function is_odd --format folded --calls").ends(1).says(&told);
+    run!("diff {capture} {capture} --format flamegraph -o {}", scratch.join("diff.svg")).ends(1).says(&told);
     let objects = run!("decode {capture} --calls --json --last 3").ends(1).says(&told).out;
     assert!(objects.contains(&format!("\"calls_too_deep\":{too_deep}")), "{objects}");
     assert!(objects.contains("{\"incomplete\":[\"calls-too-deep\"]"), "{objects}");

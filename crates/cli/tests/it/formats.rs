@@ -33,7 +33,8 @@ fn names_of_outputs_say_their_formats() {
         assert!(!named.is_empty() && named == asked, "{verb} {name}");
     }
     let diff = folder.join("d.svg");
-    run!("diff {capture} {capture} -o {diff}").ends(0);
+    let ran = run!("diff {capture} {capture} -o {diff}").ends(0);
+    assert_eq!(ran.err.matches("in the output").count(), 1, "what is the same is said once: {}", ran.err);
     assert!(fs::read_to_string(diff).unwrap().contains("<svg"));
     // What is asked for counts.
     let table = folder.join("table.svg");

@@ -459,7 +459,7 @@ fn call_trees_add_up() {
 fn deep_trees_fit() {
     let folder = Scratch::new("trees");
     let capture = recorded(&folder, "recursion", "");
-    let text = run!("profile {capture} --format tree --min-share 0").ends(0).out;
+    let text = run!("profile {capture} --format tree --min-share 0").ends(1).says("calls deeper").out;
     assert_fits(&text);
     assert!(text.contains("[25] "), "{text}");
 }

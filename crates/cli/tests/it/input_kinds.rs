@@ -54,7 +54,8 @@ fn every_verb_says_what_a_file_is() {
         ("capture.toml", b"format = 1\n", "belongs to a capture: give its folder"),
         ("raw", &[0xff; 512], "does not describe itself: if it is raw trace"),
     ] {
-        says(&place, name, bytes, &VERBS, expected);
+        let verbs = [&VERBS[..], &["profile {} --symfs ."]].concat();
+        says(&place, name, bytes, &verbs, expected);
     }
     // What these hold, profile reads; the others say so.
     says(&place, "list", b"simpleperf:EtmBranchList", &VERBS[..9], "is a branch list of simpleperf");

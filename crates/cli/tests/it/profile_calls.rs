@@ -43,7 +43,7 @@ fn function<'v>(profile: &'v Value, name: &str) -> &'v Value {
 #[test]
 fn calls_of_recursion() {
     let run = Run::new("recursion");
-    let profile = run.profile("--json --paths=4").json();
+    let profile = run!("profile {} --calls --json --paths=4", run.run).ends(1).says("calls deeper").json();
     let functions = rows(&profile, "functions");
     assert_eq!(sum(functions, "instructions"), run.counted[0]);
     assert_eq!(profile["instructions"], run.counted[0]);

@@ -126,17 +126,30 @@ impl Facts {
     }
 }
 
-/// Runs a verb, and checks its status, and that standard error says something if that is not 0.
+/// Runs a verb, and checks its status, and that standard error, and JSON, say why if that is not 0.
 fn check(wrong: &mut Vec<String>, verb: &str, is_missing: bool, facts: &Facts) -> Ran {
     let ran = run!("{verb}");
     let status = ran.status.unwrap();
-    if status != i32::from(is_missing) || status == 1 && ran.err.is_empty() {
+    let is_silent = verb.contains("--json") && has_reason(&ran.out) != (status == 1);
+    if status != i32::from(is_missing) || status == 1 && ran.err.is_empty() || is_silent {
         wrong.push(format!(
             "{verb}: status {status}, and {is_missing} by {:?} {:?} {:?}\n{}",
             facts.packets, facts.elements, facts.problems, ran.err
         ));
     }
     ran
+}
+
+/// Whether JSON tells why something is missing.
+fn has_reason(out: &str) -> bool {
+    values(out).any(|object| {
+        let sides = object["funnels"].as_array().into_iter().flatten();
+        let all = [&object, &object["funnel"]].into_iter().chain(sides);
+        all.flat_map(|of| of["incomplete"].as_array()).any(|reasons| {
+            assert!(!reasons.contains(&"other".into()), "{object}");
+            !reasons.is_empty()
+        })
+    })
 }
 
 #[test]
@@ -172,7 +185,7 @@ fn every_verb_has_the_status_that_its_capture_deserves() {
                 return wrong;
             }
             check(format!("packets {capture}"), facts.of_reading());
-            check(format!("stats {capture}"), facts.of_reading());
+            check(format!("stats {capture} --json"), facts.of_reading());
             assert_eq!(facts.status, i32::from(is_missing), "decode {capture}: {facts:?}");
             // With a program that does not explain the trace, nothing is counted.
             let refused = run!("profile {capture}");
@@ -190,27 +203,30 @@ fn every_verb_has_the_status_that_its_capture_deserves() {
             let funnel = coverage.json()["funnel"].clone();
             let is_nameless = 2 * number(&funnel, "in_function") < number(&funnel, "instructions");
             let lacks_names = is_missing || is_nameless;
-            check(format!("profile {capture}"), lacks_names);
+            check(format!("profile {capture} --json"), lacks_names);
             // Messages need no names.
             let no_timeline = if facts.only_messages { !facts.elements.is_empty() } else { lacks_names };
             check(format!("timeline {capture} -o {}", scratch.join(&format!("{name}.json"))), no_timeline);
-            check(format!("diff {capture} {capture}"), lacks_names);
+            check(format!("diff {capture} {capture} --json"), lacks_names);
             let kept = scratch.join(&format!("{name}.kept"));
-            check(format!("merge {capture} -o {kept}"), is_missing);
+            check(format!("merge {capture} --json -o {kept}"), is_missing);
             // What is kept says so again.
             if facts.blocks > 0 {
                 check(format!("profile {kept}"), lacks_names);
             }
             // Annotations need functions, stalls need cycles.
-            check(format!("coverage {capture}"), lacks_names || coverage.out.contains(r#""files":[]"#));
+            check(
+                format!("coverage {capture} --json"),
+                lacks_names || coverage.out.contains(r#""files":[]"#),
+            );
             if coverage.out.contains(r#""name":"main""#) {
-                check(format!("annotate {capture} main"), is_missing);
+                check(format!("annotate {capture} main --json"), is_missing);
             }
             let stalls = run!("stalls {capture}");
             if stalls.status == Some(2) {
                 stalls.says("nothing tells");
             } else {
-                check(format!("stalls {capture}"), lacks_names);
+                check(format!("stalls {capture} --json"), lacks_names);
             }
             wrong
         })

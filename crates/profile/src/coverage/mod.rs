@@ -19,7 +19,7 @@ use tracewright_image::Frame;
 pub use self::totals::Totals;
 use crate::counts::{Place, Profile};
 use crate::places::PlaceFilter;
-use crate::program::Program;
+use crate::program::{Named, Program};
 pub(crate) use calls::{Calls as InlinedCalls, Loops};
 pub use ran::Ran;
 
@@ -175,6 +175,20 @@ impl Function {
 impl Wanted {
     fn file(&self, name: &str) -> bool {
         self.files.is_empty() || self.files.iter().any(|part| name.contains(part.as_str()))
+    }
+
+    /// Counts the instructions of a profile that are in wanted files and in `places`, and those of functions with symbols.
+    pub fn named(&self, profile: &Profile, programs: &[&Program], places: Option<&PlaceFilter>) -> Named {
+        if self.files.is_empty() {
+            return Named::of(profile, programs, places);
+        }
+        let mut wanted = profile.clone();
+        wanted.retain(|place| {
+            let source = programs.iter().find_map(|program| program.source(place));
+            let binary = || profile.binaries.get(place.binary as usize).map(|binary| binary.name.as_str());
+            source.map(|source| source.file).or_else(binary).is_some_and(|file| self.file(file))
+        });
+        Named::of(&wanted, programs, places)
     }
 
     /// Returns whether a source function is wanted by name.

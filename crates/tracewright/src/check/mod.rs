@@ -94,6 +94,8 @@ pub struct Checker<'a> {
     last_offset: u64,
     /// Waits that were passed over, if that is asked for.
     waits: Option<Waits>,
+    /// What to do where no image has the code.
+    no_bits: &'static str,
 }
 
 /// The result of a comparison.
@@ -109,6 +111,7 @@ pub struct Checked {
     pub waits: Waits,
     wait_places: Vec<(u64, u64, String)>,
     is_arm: bool,
+    no_bits: &'static str,
     /// Code that is taken from the log, where no image has any ([`Trace::with_code_of_log`](crate::Trace::with_code_of_log)).
     pub code: Option<LogCode>,
     /// Instructions at the log's beginning that are not compared: no image has their code, and a log that can be read only once (a pipe)
@@ -141,6 +144,7 @@ impl<'a> Checker<'a> {
             Kind::Rvfi | Kind::Retirement => (Traps::All, false),
             Kind::Own | Kind::Spike | Kind::Csv => (Traps::All, true),
         };
+        let no_bits = if log.kind() == Kind::Retirement { report::CHANGED } else { report::NO_BITS };
         let context = match &source.protocol {
             Protocol::Etrace(source) => {
                 u64::from(u32::MAX) & !u64::MAX.checked_shl(source.config.params.context_bits()).unwrap_or(0)
@@ -160,6 +164,7 @@ impl<'a> Checker<'a> {
         });
         let mut checker = Self::new(expected, traps, image, isa);
         checker.tells_level = tells_level;
+        checker.no_bits = no_bits;
         checker.compare.may_skip = !code::can_be_read_again(path);
         Ok(checker)
     }
@@ -175,6 +180,7 @@ impl<'a> Checker<'a> {
             after: Vec::new(),
             last_offset: 0,
             waits: None,
+            no_bits: report::NO_BITS,
         }
     }
 
@@ -262,6 +268,7 @@ impl<'a> Checker<'a> {
             waits,
             wait_places,
             is_arm: self.isa.is_arm(),
+            no_bits: self.no_bits,
             code: None,
             skipped,
             log_error,

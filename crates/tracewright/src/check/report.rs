@@ -20,8 +20,12 @@ use crate::{disassembly, names, words};
 const SHOWN: usize = 4;
 
 /// What to do where neither an image nor the log has the code.
-const NO_BITS: &str = "and the log has no bits of its instructions:\n\
+pub const NO_BITS: &str = "and the log has no bits of its instructions:\n\
                        give the code with --image FILE@ADDRESS, or a log with bits (record --details all)";
+
+/// The same of a retirement log. It has all code, and of changed code no version is right for all that ran.
+pub const CHANGED: &str = "and the log's changed while the program ran, so that no version of it is right for all:\n\
+                           where the code was the same all the time, give it with --image FILE@ADDRESS";
 
 /// The program that both sides ran.
 #[derive(Clone, Copy)]
@@ -57,7 +61,7 @@ impl Side<'_> {
             Item::Run(run) => self.run(run),
             Item::Trap(found) => vec![format!("{:>18}  {}", "", trap(found, self.isa.is_arm()))],
             Item::Mode(Mode { privilege, context }) => {
-                let privilege = privilege.map(|level| format!("{} mode", words::privilege(level)));
+                let privilege = privilege.map(|found| level(found, self.isa.is_arm()));
                 let context = context.map(|context| format!("context {context:#x}"));
                 let both: Vec<_> = privilege.into_iter().chain(context).collect();
                 vec![format!("{:>18}  {}", "", both.join(", "))]
@@ -91,6 +95,11 @@ impl Side<'_> {
         }
         lines
     }
+}
+
+/// Returns text such as `U mode` or `EL0`.
+fn level(level: u8, is_arm: bool) -> String {
+    if is_arm { format!("EL{level}") } else { format!("{} mode", words::privilege(level)) }
 }
 
 /// Returns text such as `exception 5: load from where no memory is, value 0x10, at 0x80000000`.
@@ -229,9 +238,9 @@ impl Checked {
             Parted::OnlyInLog(found) => format!("only the log has a trap: {}", trap(found, self.is_arm)),
             Parted::Trap { .. } => "the traps differ".into(),
             Parted::Privilege { at, trace, log } => format!(
-                "{at:#x} ran in {} mode in the trace, in {} mode in the log",
-                words::privilege(*trace),
-                words::privilege(*log)
+                "{at:#x} ran in {} in the trace, in {} in the log",
+                level(*trace, self.is_arm),
+                level(*log, self.is_arm)
             ),
             Parted::Context { at, trace, log } => {
                 format!("{at:#x} ran in context {trace:#x} in the trace, in context {log:#x} in the log")
@@ -240,7 +249,7 @@ impl Checked {
                 let of = |data: &Option<Data>| data.as_ref().map_or_else(|| "none".into(), access);
                 format!("accesses to memory differ: {} in the trace, {} in the log", of(trace), of(log))
             }
-            Parted::Unknown(Unknown::NoCode) => format!("{}, {NO_BITS}", unknown(Unknown::NoCode)),
+            Parted::Unknown(Unknown::NoCode) => format!("{}, {}", unknown(Unknown::NoCode), self.no_bits),
             Parted::Unknown(why) => unknown(*why).into(),
             Parted::TraceEnds => "the trace ends, the log goes on".into(),
             Parted::LogEnds => "the log ends, the trace goes on".into(),
@@ -262,7 +271,7 @@ impl Checked {
                 (Some("trap"), Some(trap(&trace, self.is_arm)), Some(trap(&log, self.is_arm)))
             }
             Some(Parted::Privilege { trace, log, .. }) => {
-                let name = |level| Some(words::privilege(level).to_owned());
+                let name = |found| Some(level(found, self.is_arm).trim_end_matches(" mode").to_owned());
                 (Some("privilege"), name(trace), name(log))
             }
             Some(Parted::Context { trace, log, .. }) => (Some("context"), Some(hex(trace)), Some(hex(log))),
@@ -286,5 +295,19 @@ impl Checked {
             object["source"] = source.into();
         }
         object
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_have_the_names_of_their_architecture() {
+        let image = Image::builder().build();
+        let mode = Item::Mode(Mode { privilege: Some(0), context: None });
+        for (isa, name) in [(Isa::A64, "EL0"), (Isa::Rv64, "U mode")] {
+            assert_eq!(Side { image: &image, isa }.item(&mode)[0].trim(), name);
+        }
     }
 }

@@ -33,7 +33,8 @@ impl Lines for Json {
                 };
                 self.bodies.with(block, at.space, make, |text| {
                     let mut stamps = when.stamps.unwrap_or_default().iter();
-                    for body in text.split_inclusive(|&byte| byte == b'\n') {
+                    line.leave_out(text.unlisted());
+                    for body in text.bytes().split_inclusive(|&byte| byte == b'\n') {
                         self.head(line, at, when.time);
                         if let Some(stamp) = stamps.next() {
                             cycle(line, *stamp);
@@ -75,7 +76,9 @@ impl Json {
 
 /// The fields of each instruction, a line each, without what is before them.
 fn instructions(line: &mut Line, at: &At<'_>, block: &Block, shows_inlined: bool) {
+    let mut listed = 0;
     for instruction in Instructions::new(at.image, at.space, block) {
+        listed += 1;
         let pc = instruction.address;
         let _ = write!(line, r#","kind":"instruction","address":"{pc:#x}","isa":"{}","hex":""#, block.isa);
         for &byte in &instruction.bytes[..instruction.len.into()] {
@@ -105,6 +108,7 @@ fn instructions(line: &mut Line, at: &At<'_>, block: &Block, shows_inlined: bool
         }
         line.text("}\n");
     }
+    line.leave_out(u64::from(block.count).saturating_sub(listed));
 }
 
 /// Returns text in quotes.
@@ -239,7 +243,7 @@ pub(crate) fn fields(line: &mut Line, at: &At<'_>, element: &Element) -> std::fm
         }
         Element::DataLost => line.write_str(r#","kind":"data lost""#),
         Element::NoCode { address, space } => {
-            write!(line, r#","kind":"no code","address":"{address:#x}","space":"{space}""#)
+            write!(line, r#","kind":"no code","address":"{address:#x}","space":"{}""#, words::space(*space))
         }
         Element::Mismatch(mismatch) => {
             let (address, what) = words::mismatch(mismatch);

@@ -123,8 +123,10 @@ impl<'a, L: Lines> Consumer for Listing<'a, L> {
         self.clocks.is_some() || self.times
     }
 
-    /// Output is taken piece by piece, in order: nothing is left to merge.
-    fn merge(&self, _: &mut Line, _: Line) {}
+    /// Text is taken piece by piece, in order: only what is not listed is left to merge.
+    fn merge(&self, line: &mut Line, later: Line) {
+        line.leave_out(later.unlisted());
+    }
 
     fn len(&self, line: &Line) -> usize {
         line.bytes().len()

@@ -97,7 +97,8 @@ impl<'a> Consumer for ContextCounter<'a> {
     }
 
     fn end(&self, state: &mut ContextState<'a>, done: &mut Contexts, _: &At<'_>, _overflowed: bool) {
-        if let Some(counting) = state.0.take() {
+        if let Some(mut counting) = state.0.take() {
+            counting.contexts.too_deep = counting.tracker.losses().too_deep;
             done.merge(&counting.contexts);
         }
     }

@@ -6,6 +6,7 @@
 
 mod contextual;
 mod counted;
+pub mod funnel;
 mod handlers;
 mod kept;
 mod listed;

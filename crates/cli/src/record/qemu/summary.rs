@@ -57,7 +57,7 @@ impl Summary {
             self.report(opts);
         }
         Ok(if has_problems || is_limited {
-            Outcome::HadErrors
+            Outcome::lacks("stopped", true)
         } else {
             Outcome::Status(as_code(self.run.status))
         })
