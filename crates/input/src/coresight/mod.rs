@@ -14,7 +14,8 @@ use crate::registry::{SourceKind, WrongParam};
 pub(crate) const KINDS: &[&dyn SourceKind] = &[&etm3::Etm3, &ptm::Ptm, &itm::Itm, &stm::Stm, &mtb::Mtb];
 
 /// What a PTM or an ETMv3 tells without branch broadcast.
-const NO_BROADCAST: &str = "no branch broadcast (bit 8 of ETMCR): only targets of indirect branches are known";
+const NO_BROADCAST: &str =
+    "no branch broadcast (bit 8 of ETMCR): only targets of indirect branches are known";
 
 /// Names and values of a source's description: registers with numbers, and `id` where there is a trace ID.
 pub(crate) struct Given(BTreeMap<String, u32>);
