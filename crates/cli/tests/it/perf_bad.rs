@@ -291,7 +291,7 @@ fn cut_off_anywhere(folder: &Path, name: &str) {
         fs::write(&path, &whole[..at]).unwrap();
         let done = tracewright("profile", &path, &[folder]).ends_within(0..=2);
         let done = done.says(scratch.join("perf.data")).says_not("panicked");
-        let why = ["cut off", "no recording of perf", "is empty"];
+        let why = ["cut off", "does not describe itself", "is text, not trace", "is empty"];
         assert!(why.iter().any(|why| done.err.contains(why)), "{name} cut at {at}: {}", done.err);
         // Less of the file never tells more.
         let told = instructions(&done);
