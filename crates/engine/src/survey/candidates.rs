@@ -41,8 +41,8 @@ enum Sense {
     Any,
     /// An I-Sync of PTM.
     Ptm,
-    /// An I-Sync of ETMv3 with so many bytes of context ID.
-    Etm3(usize),
+    /// An I-Sync of ETMv3 with so many bytes of context ID, and with cycles if they are counted; an exception.
+    Etm3 { context: usize, cycles: bool },
 }
 
 /// Bytes that a byte that is no packet, and a packet without sense, weigh against bytes of packets.
@@ -139,7 +139,8 @@ fn candidates(cycles: bool) -> Vec<Candidate> {
             for version in ["0x411cf250", "0x410cf250"] {
                 let control: u32 = control | data;
                 let more = format!("ETMIDR={version},ETMCCER=0x344008f2");
-                add("ETMv3", format!("etm3,ETMCR={control:#x},{more}"), Sense::Etm3(context));
+                let cycles = control & 1 << 12 != 0;
+                add("ETMv3", format!("etm3,ETMCR={control:#x},{more}"), Sense::Etm3 { context, cycles });
             }
         }
     }
@@ -239,10 +240,15 @@ impl Sense {
             (Self::Ptm, [0x08, address @ .., _] | [0x08, address @ ..]) if address.len() >= 4 => {
                 (*packet.get(5)?, address)
             }
-            (Self::Etm3(context), [0x08, rest @ ..]) => {
-                let (info, address) = rest.get(context..)?.split_first()?;
+            (Self::Etm3 { cycles: false, .. }, [0x70, ..]) => return Some(false),
+            (Self::Etm3 { context, .. }, [header @ (0x08 | 0x70), rest @ ..]) => {
+                let is_last = |byte: &u8| byte & 0x80 == 0;
+                let count = if *header == 0x70 { 1 + rest.iter().position(is_last)? } else { 0 };
+                let (info, address) = rest.get(count + context..)?.split_first()?;
                 (*info, address)
             }
+            // Nothing follows the last byte of an exception: here headers were taken for its bytes.
+            (Self::Etm3 { .. }, [first, .., last]) if first & 1 == 1 && last & 0x80 != 0 => return Some(false),
             _ => return None,
         };
         let word = u32::from_le_bytes(*address.first_chunk()?);
