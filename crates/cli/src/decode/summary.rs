@@ -169,5 +169,9 @@ fn first_mismatch((_, mismatch, space): &(u64, Mismatch, MemorySpace), image: &I
     let (address, what) = words::mismatch(mismatch);
     let place = names::place(image, address, *space, 60);
     let place = if place.is_empty() { String::new() } else { format!(" ({place})") };
-    format!("{address:#x}{place}: {what}")
+    let more = match mismatch {
+        Mismatch::NoTarget(_) => " (was the return stack on? TRCCONFIGR.RS; of a PTM bit 29 of ETMCR)",
+        _ => "",
+    };
+    format!("{address:#x}{place}: {what}{more}")
 }
