@@ -377,6 +377,7 @@ fn form(text: &[u8]) -> InputForm {
 
 /// Returns whether a file begins like encoder inputs.
 pub fn is_encoder_input(path: &Path) -> Result<bool, Error> {
+    let path = crate::log::named(path);
     let start = start_of(path, 4096).map_err(|error| Error::read(path, error))?;
     Ok(has_column(&start, b"itype_0") && has_column(&start, b"iaddr_0"))
 }

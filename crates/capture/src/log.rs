@@ -122,6 +122,11 @@ impl From<Option<LogError>> for LogEnd {
     }
 }
 
+/// Returns the file of a name: `-` is standard input, as everywhere.
+pub(crate) fn named(path: &Path) -> &Path {
+    if cfg!(unix) && path.as_os_str() == "-" { Path::new("/dev/stdin") } else { path }
+}
+
 /// An open log of a known kind.
 pub struct Log {
     path: PathBuf,
@@ -147,6 +152,7 @@ impl Log {
     /// Opens a log and detects its kind. Reading fails once `stop` is set.
     pub fn open(path: &Path, stop: &StopFlag) -> Result<Self, Error> {
         // It may be a pipe that another program writes to.
+        let path = named(path);
         let on = |error| Error::read(path, error);
         let path: &Path = &existing(path);
         let file = UntilStopped(File::open(path).map_err(on)?, StopFlag::clone(stop));
