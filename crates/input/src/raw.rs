@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn errors_say_what_was_expected() {
         let error = |text: &str| text.parse::<RawSource>().unwrap_err().to_string();
-        let expected = "protocol \"etm5\": expected etm4, ete, etrace, etm3, ptm";
+        let expected = "protocol \"etm5\": expected one of etm4, ete, etrace, etm3, ptm";
         assert!(error("etm5").starts_with(expected), "{}", error("etm5"));
         assert_eq!(error("etm4,id"), "\"id\": expected NAME=VALUE");
         assert_eq!(error("etm4,id=zz"), "id=zz: expected 0x01 to 0x6f");
