@@ -93,6 +93,8 @@ impl Worker {
             .env("TMPDIR", self.folder.join("tmp"))
             .env("HOME", self.folder.join("tmp"))
             .env("RUST_BACKTRACE", "0")
+            // Each arena reserves 64 MiB of address space, and there are as many as eight for each core.
+            .env("MALLOC_ARENA_MAX", "8")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(File::create(&errors).expect("a file for messages"))
