@@ -24,7 +24,8 @@
 //! | module | content |
 //! |---|---|
 //! | [`packet`] | messages as values: parse, emit, text |
-//! | [`stream`] | bytes in any chunking to messages, and back |
+//! | [`stream`] | bytes in any chunking to messages |
+//! | `decode` | decoder from messages and the program to elements |
 //!
 //! Without the feature `decode`, which is on by default, the crate is `no_std` and does not allocate.
 //!
@@ -35,6 +36,11 @@
 #[cfg(test)]
 extern crate std;
 
+#[cfg(feature = "decode")]
+extern crate alloc;
+
+#[cfg(feature = "decode")]
+pub mod decode;
 pub mod packet;
 mod params;
 pub mod stream;

@@ -2,3 +2,4 @@
 
 mod nexrv;
 mod spec;
+mod support;

@@ -1,12 +1,18 @@
 //! The reference encoder's outputs.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use tracewright_ntrace::Params;
+use tracewright_core::{Element, Isa, MemorySpace};
+use tracewright_image::{Bytes, Image, Place};
+
+use tracewright_ntrace::decode::{Decoder, Options};
 use tracewright_ntrace::packet::{self, MessageBytes, Packet};
 use tracewright_ntrace::stream::{Content, Parser};
+use tracewright_ntrace::{ImplicitReturn, Mode, Params};
 use tracewright_testkit::ntrace::read;
-use tracewright_testkit::{captures_for, unpacked_bytes};
+use tracewright_testkit::{captures_for, unpacked, unpacked_bytes};
+
+use crate::support::{decode, instructions, is_bad};
 
 /// A trace by the reference encoder.
 struct Trace {
@@ -74,4 +80,82 @@ fn the_last_message() {
         read(Parser::new(Params::default()), [&std::fs::read(folder.join("test-NEX.bin")).unwrap()[..]]);
     let last = Packet::ProgTraceCorrelation { evcode: 0, cdf: 1, icnt: 0x45eea, hist: Some(0x2d) };
     assert_eq!((told.len(), told[366].2.content), (367, Content::Packet(last)));
+}
+
+/// Parameters of a trace, by the name of its option.
+fn params(option: &str) -> Params {
+    let implicit_return = if option.contains('c') { ImplicitReturn::Stack } else { ImplicitReturn::Off };
+    let mode = if option == "n" { Mode::Branch } else { Mode::History };
+    Params { mode, implicit_return, ..Params::default() }
+}
+
+fn elf(path: PathBuf) -> Image {
+    let mut builder = Image::builder();
+    let bytes = Bytes::from(std::fs::read(path).unwrap());
+    builder.elf("program", bytes, Place::AsLinked, MemorySpace::ANY).unwrap();
+    builder.build()
+}
+
+fn hex(field: &str) -> u64 {
+    u64::from_str_radix(field.trim_start_matches("0x"), 16).unwrap()
+}
+
+/// Addresses of the instructions that the reference encoder was given, and the program.
+fn execution(test: &str, name: &str) -> Option<(Vec<u64>, Image, Isa, Params)> {
+    let folder = captures_for(test, "riscv")?;
+    let Some((program, option)) = name.rsplit_once('-') else {
+        let text = unpacked(test, &folder.join("ntrace/t1/test-PCONLY.txt.xz"))?;
+        let addresses = text.lines().map(hex).collect();
+        return Some((addresses, elf(folder.join("ntrace/t1/test.elf")), Isa::Rv32, params("hcr")));
+    };
+    let text = unpacked(test, &folder.join(format!("etrace/spike_pc_trace/{program}.spike_pc_trace.xz")))?;
+    // A header and the boot ROM.
+    let addresses = text.lines().skip(6).map(|line| hex(line.split(',').nth(1).unwrap())).collect();
+    let image = elf(folder.join(format!("elf/{program}.riscv")));
+    Some((addresses, image, Isa::Rv64, params(option)))
+}
+
+/// Every instruction is decoded.
+#[test]
+fn decoded_addresses_are_those_that_ran() {
+    let test = "decoded_addresses_are_those_that_ran";
+    let mut all = 0;
+    for Trace { name, bytes } in traces(test) {
+        let Some((addresses, image, isa, params)) = execution(test, &name) else { continue };
+        let elements = decode(&bytes, &params, &image, isa);
+        let bad = elements.iter().find(|(_, element)| is_bad(element));
+        assert_eq!(bad, None, "{name}");
+        assert!(matches!(elements[..], [(0, Element::TraceOn(_)), .., (_, Element::End)]));
+        let decoded = instructions(&image, &elements);
+        let same = decoded.iter().zip(&addresses).take_while(|(a, b)| a == b).count();
+        assert_eq!((same, decoded.len()), (addresses.len(), addresses.len()), "{name}");
+        all += same;
+    }
+    assert_eq!(all, ALL_INSTRUCTIONS);
+}
+
+/// Instructions of all traces together.
+const ALL_INSTRUCTIONS: usize = 164_959
+    + 5 * (215_011 + 4_028_858 + 2_269_620 + 15_011 + 297_034 + 61_068 + 235_011 + 375_012 + 15_012 + 10_012);
+
+/// A reader with the wrong mode says so.
+#[test]
+fn the_wrong_mode_is_said() {
+    let test = "the_wrong_mode_is_said";
+    let Some((_, image, isa, _)) = execution(test, "towers-h") else { return };
+    for Trace { name, bytes } in traces(test).iter().filter(|trace| trace.name.starts_with("towers-")) {
+        let right = params(name.trim_start_matches("towers-"));
+        let other = if right.mode == Mode::Branch { Mode::History } else { Mode::Branch };
+        for (params, said) in [
+            (right.clone(), ""),
+            (Params { mode: other, ..right }, "messages of the other mode: check whether mode"),
+        ] {
+            let mut decoder = Decoder::new(&params, Options::default(), &image, isa);
+            for (offset, _, message) in read(Parser::new(params.clone()), [&bytes[..]]) {
+                decoder.message(offset, &message, &mut |_: u64, _: &Element| {});
+            }
+            assert_eq!(decoder.facts().to_string().is_empty(), said.is_empty(), "{name}");
+            assert!(decoder.facts().to_string().starts_with(said), "{name}: {}", decoder.facts());
+        }
+    }
 }
