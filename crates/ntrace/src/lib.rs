@@ -1,7 +1,7 @@
 //! RISC-V N-Trace (Nexus-based Trace, IEEE-ISTO 5001), read and written.
 //!
-//! Two pipelines meet at the [`packet::Packet`]. Encoding turns the blocks that a hart retires into messages and bytes. Decoding
-//! reverses it: [`stream`] parses bytes into messages, and `decode` follows the program from message to message and emits the elements
+//! Two pipelines meet at the [`packet::Packet`]. Encoding turns the blocks that a hart retires into messages and bytes: [`encode`]
+//! chooses messages, [`packet::emit`] writes them. Decoding reverses it: [`stream`] parses bytes into messages, and `decode` follows the program from message to message and emits the elements
 //! of [`tracewright_core`].
 //!
 //! Every step needs the encoder's [`Params`]. Names are those of the specification.
@@ -25,6 +25,7 @@
 //! |---|---|
 //! | [`packet`] | messages as values: parse, emit, text |
 //! | [`stream`] | bytes in any chunking to messages |
+//! | [`encode`] | encoder from executed blocks to messages |
 //! | `decode` | decoder from messages and the program to elements |
 //!
 //! Without the feature `decode`, which is on by default, the crate is `no_std` and does not allocate.
@@ -41,6 +42,7 @@ extern crate alloc;
 
 #[cfg(feature = "decode")]
 pub mod decode;
+pub mod encode;
 pub mod packet;
 mod params;
 pub mod stream;

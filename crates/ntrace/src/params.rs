@@ -91,7 +91,6 @@ impl Params {
     }
 
     /// Returns a timestamp after the wrap at its width.
-    #[cfg(feature = "decode")]
     pub(crate) const fn wrapped(&self, time: u64) -> u64 {
         time & (u64::MAX >> (64 - self.ts_width as u32))
     }

@@ -162,7 +162,7 @@ impl Parser {
                 );
             }
             Ok(Parsed { tcode, source, .. }) => {
-                self.other(tcode, source, bytes, bytes.len() as u64, self.at, sink)
+                self.other(tcode, source, bytes, bytes.len() as u64, self.at, sink);
             }
             Err(why) => sink.message(self.at, bytes, &message(Content::Malformed(why))),
         }

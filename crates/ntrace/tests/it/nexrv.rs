@@ -6,13 +6,14 @@ use tracewright_core::{Element, Isa, MemorySpace};
 use tracewright_image::{Bytes, Image, Place};
 
 use tracewright_ntrace::decode::{Decoder, Options};
-use tracewright_ntrace::packet::{self, MessageBytes, Packet};
+use tracewright_ntrace::encode::{Config, Encoder};
+use tracewright_ntrace::packet::Packet;
 use tracewright_ntrace::stream::{Content, Parser};
 use tracewright_ntrace::{ImplicitReturn, Mode, Params};
 use tracewright_testkit::ntrace::read;
 use tracewright_testkit::{captures_for, unpacked, unpacked_bytes};
 
-use crate::support::{decode, instructions, is_bad};
+use crate::support::{decode, emitted, instructions, is_bad};
 
 /// A trace by the reference encoder.
 struct Trace {
@@ -58,9 +59,7 @@ fn messages_are_rewritten_to_the_byte() {
         let mut again: Vec<u8> = Vec::new();
         for (offset, _, message) in &told {
             let Content::Packet(packet) = message.content else { panic!("{name}: {offset:#x} {message:?}") };
-            let mut bytes = MessageBytes::default();
-            packet::emit(&packet, 0, None, &Params::default(), &mut bytes).unwrap();
-            again.extend(&bytes[..]);
+            again.extend(&emitted(&packet, 0, None, &Params::default())[..]);
         }
         assert!(again == *bytes, "{name}");
         if let Some(stats) = stats(&folder, name) {
@@ -115,28 +114,53 @@ fn execution(test: &str, name: &str) -> Option<(Vec<u64>, Image, Isa, Params)> {
     Some((addresses, image, Isa::Rv64, params(option)))
 }
 
-/// Every instruction is decoded.
+/// Instructions of all traces together.
+const ALL_INSTRUCTIONS: usize = 164_959
+    + 5 * (215_011 + 4_028_858 + 2_269_620 + 15_011 + 297_034 + 61_068 + 235_011 + 375_012 + 15_012 + 10_012);
+
+/// Settings of the reference encoder, by the name of its option. It neither counts what does not fit nor has a limit for counts.
+fn config(option: &str, isa: Isa) -> Config {
+    Config {
+        repeated_history: option.contains('r'),
+        calls: 8,
+        icnt_bits: 30,
+        first_sync: 1,
+        omits_empty_history: true,
+        ..Config::new(params(option), isa)
+    }
+}
+
+/// Every instruction is decoded, and from the same execution our encoder writes the same bytes.
 #[test]
-fn decoded_addresses_are_those_that_ran() {
-    let test = "decoded_addresses_are_those_that_ran";
+fn traces_are_decoded_and_encoded_again() {
+    let test = "traces_are_decoded_and_encoded_again";
     let mut all = 0;
     for Trace { name, bytes } in traces(test) {
         let Some((addresses, image, isa, params)) = execution(test, &name) else { continue };
         let elements = decode(&bytes, &params, &image, isa);
-        let bad = elements.iter().find(|(_, element)| is_bad(element));
-        assert_eq!(bad, None, "{name}");
+        assert_eq!(elements.iter().find(|(_, element)| is_bad(element)), None, "{name}");
         assert!(matches!(elements[..], [(0, Element::TraceOn(_)), .., (_, Element::End)]));
         let decoded = instructions(&image, &elements);
         let same = decoded.iter().zip(&addresses).take_while(|(a, b)| a == b).count();
         assert_eq!((same, decoded.len()), (addresses.len(), addresses.len()), "{name}");
         all += same;
+
+        let option = name.rsplit_once('-').map_or("hcr", |(_, option)| option);
+        let mut encoder = Encoder::new(config(option, isa));
+        let mut again: Vec<u8> = Vec::new();
+        let mut out = |packet: &Packet, timestamp: Option<u64>| {
+            again.extend(&emitted(packet, 0, timestamp, &params)[..]);
+        };
+        for (_, element) in elements {
+            if let Element::Block(block) = element {
+                encoder.block(&block, &mut out);
+            }
+        }
+        encoder.stop(0, &mut out);
+        assert!(again == bytes, "{name}");
     }
     assert_eq!(all, ALL_INSTRUCTIONS);
 }
-
-/// Instructions of all traces together.
-const ALL_INSTRUCTIONS: usize = 164_959
-    + 5 * (215_011 + 4_028_858 + 2_269_620 + 15_011 + 297_034 + 61_068 + 235_011 + 375_012 + 15_012 + 10_012);
 
 /// A reader with the wrong mode says so.
 #[test]

@@ -5,6 +5,7 @@ use tracewright_flow::{ElementSink, Instructions};
 use tracewright_image::Image;
 use tracewright_ntrace::Params;
 use tracewright_ntrace::decode::{Decoder, Options};
+use tracewright_ntrace::packet::{self, MessageBytes, Packet};
 use tracewright_ntrace::stream::{Message, Parser};
 
 /// Returns all elements of a stream.
@@ -26,6 +27,13 @@ pub fn feed<'a>(
     chunks.into_iter().for_each(|chunk| parser.feed(chunk, &mut messages));
     parser.finish(&mut messages);
     decoder.finish(parser.position(), sink);
+}
+
+/// Returns the bytes of a message.
+pub fn emitted(packet: &Packet, source: u16, timestamp: Option<u64>, params: &Params) -> MessageBytes {
+    let mut bytes = MessageBytes::default();
+    packet::emit(packet, source, timestamp, params, &mut bytes).unwrap();
+    bytes
 }
 
 /// Returns the addresses of all instructions of all blocks.
