@@ -377,6 +377,8 @@ impl Decoder<'_> {
                 return self.contradiction(offset, Contradiction::ReturnStackEmpty, sink);
             }
             Stuck::TooMany => {
+                // The count is not believed.
+                self.walk.owed = 0;
                 return self.contradiction(offset, Contradiction::UnexpectedPacket, sink);
             }
         };

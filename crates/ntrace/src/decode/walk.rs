@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use tracewright_core::{Block, Class, Ended, Flow, Isa, MemorySpace, Role};
+use tracewright_core::{Block, Class, Element, Ended, Flow, Isa, MemorySpace, Role};
 use tracewright_flow::{Calls, ElementSink, Graph, Instructions, Node, NodeId, Stop};
 use tracewright_image::Image;
 
@@ -73,6 +73,8 @@ pub(super) enum Last {
 
 /// Maximum number of open calls. Encoders have fewer, which does no harm.
 const MOST_CALLS: usize = 32;
+/// Number of blocks without a branch after which the walk checks whether there is one.
+const CAUTIOUS: u32 = 32;
 /// Maximum number of blocks without a branch in real programs.
 const MOST_JUMPS: u32 = 1 << 20;
 /// Maximum number of nodes, after which the graph is emptied.
@@ -148,11 +150,27 @@ impl<'i> Walk<'i> {
             let (here, before) = (self.resolve(sink)?, history.len());
             self.pass(here, history, Last::NotTaken, offset, sink)?;
             jumps = if history.len() < before { 0 } else { jumps + 1 };
-            if jumps > MOST_JUMPS {
+            // Jumps in a circle would never end.
+            if jumps == CAUTIOUS && !self.is_branch_ahead(*history) {
                 return Err(Stuck::Unreached(here));
             }
         }
         Ok(())
+    }
+
+    /// Returns whether execution comes to a branch, or to where it cannot be followed.
+    #[cold]
+    fn is_branch_ahead(&mut self, history: History) -> bool {
+        let (calls, place, owed, budget) = (self.calls.clone(), self.place, self.owed, self.budget);
+        let mut left = history;
+        let found = (0..MOST_JUMPS).any(|_| {
+            let passed = self
+                .resolve(&Nobody)
+                .and_then(|here| self.pass(here, &mut left, Last::NotTaken, 0, &mut Nobody));
+            passed.is_err() || left.len() < history.len()
+        });
+        (self.calls, self.place, self.owed, self.budget) = (calls, place, owed, budget);
+        found
     }
 
     /// Follows execution as far as half-words are owed. `last` is the way of a branch at the very end that has no bit.
@@ -347,6 +365,16 @@ impl<'i> Walk<'i> {
             Place::After(..) => Place::After(first, second),
         };
     }
+}
+
+/// A sink that discards everything.
+struct Nobody;
+
+impl ElementSink for Nobody {
+    fn element(&mut self, _: u64, _: &Element) {}
+
+    #[inline(always)]
+    fn node(&mut self, _: u64, _: &Graph<'_>, _: NodeId, _: bool) {}
 }
 
 /// Returns the length of a node.

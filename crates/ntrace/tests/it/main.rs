@@ -1,5 +1,6 @@
 //! Integration tests, linked as one program.
 
+mod meaning;
 mod nexrv;
 mod round_trip;
 mod spec;
