@@ -35,13 +35,24 @@ impl Mseo {
 }
 
 /// Reader of the fields of one whole message.
+pub(super) trait Source {
+    /// Reads a field of `bits` bits.
+    fn fixed(&mut self, bits: u32, name: &'static str) -> Result<u64, Malformed>;
+    /// Reads a variable field. Returns its value and how many bits were sent.
+    fn variable(&mut self, name: &'static str) -> Result<(u64, u32), Malformed>;
+    /// Returns the value of the last fixed field, on which later fields depend.
+    fn last(&self) -> u64;
+    /// Returns whether all fields were read.
+    fn is_done(&self) -> bool;
+}
+
+/// Reader of a message of any length, byte by byte.
 #[derive(Clone, Debug)]
 pub(super) struct Fields<'b> {
     rest: &'b [u8],
     /// Number of bits that were read of the first byte.
     used: u32,
-    /// Value of the last fixed field, on which later fields depend.
-    pub last: u64,
+    last: u64,
 }
 
 impl<'b> Fields<'b> {
@@ -50,13 +61,26 @@ impl<'b> Fields<'b> {
         Self { rest: bytes, used: 0, last: 0 }
     }
 
-    /// Returns whether all fields were read.
-    pub fn is_done(&self) -> bool {
+    /// Returns the byte with the next bit. Fixed fields do not end at MSEO bits.
+    fn byte(&mut self, name: &'static str) -> Result<u8, Malformed> {
+        let byte = *self.rest.first().ok_or(Malformed::Short(name))?;
+        if self.used < MDO {
+            return Ok(byte);
+        }
+        if Mseo::of(byte) != Mseo::Inside {
+            return Err(Malformed::Short(name));
+        }
+        (self.rest, self.used) = (&self.rest[1..], 0);
+        self.byte(name)
+    }
+}
+
+impl Source for Fields<'_> {
+    fn is_done(&self) -> bool {
         self.rest.is_empty()
     }
 
-    /// Reads a field of `bits` bits.
-    pub fn fixed(&mut self, bits: u32, name: &'static str) -> Result<u64, Malformed> {
+    fn fixed(&mut self, bits: u32, name: &'static str) -> Result<u64, Malformed> {
         let (mut value, mut have) = (0, 0);
         while have < bits {
             let byte = self.byte(name)?;
@@ -70,8 +94,7 @@ impl<'b> Fields<'b> {
         Ok(value)
     }
 
-    /// Reads a variable field. Returns its value and how many bits were sent.
-    pub fn variable(&mut self, name: &'static str) -> Result<(u64, u32), Malformed> {
+    fn variable(&mut self, name: &'static str) -> Result<(u64, u32), Malformed> {
         let (mut value, mut have) = (0_u64, 0);
         loop {
             let byte = self.byte(name)?;
@@ -91,17 +114,8 @@ impl<'b> Fields<'b> {
         }
     }
 
-    /// Returns the byte with the next bit. Fixed fields do not end at MSEO bits.
-    fn byte(&mut self, name: &'static str) -> Result<u8, Malformed> {
-        let byte = *self.rest.first().ok_or(Malformed::Short(name))?;
-        if self.used < MDO {
-            return Ok(byte);
-        }
-        if Mseo::of(byte) != Mseo::Inside {
-            return Err(Malformed::Short(name));
-        }
-        (self.rest, self.used) = (&self.rest[1..], 0);
-        self.byte(name)
+    fn last(&self) -> u64 {
+        self.last
     }
 }
 

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::bytes::{Fields, MessageBytes};
+use super::bytes::{MessageBytes, Source};
 use super::{Address, Malformed, Values};
 
 /// A field's value, to be printed.
@@ -27,7 +27,7 @@ impl fmt::Display for Value {
 /// A kind of field.
 pub(super) trait Codec {
     type Value;
-    fn read(self, fields: &mut Fields<'_>, name: &'static str) -> Result<Self::Value, Malformed>;
+    fn read(self, fields: &mut impl Source, name: &'static str) -> Result<Self::Value, Malformed>;
     fn write(self, value: Self::Value, bytes: &mut MessageBytes, name: &'static str)
     -> Result<(), Malformed>;
     fn show(self, value: Self::Value, take: impl FnMut(Value));
@@ -51,7 +51,8 @@ pub(super) struct Several;
 impl Codec for Fixed {
     type Value = u8;
 
-    fn read(self, fields: &mut Fields<'_>, name: &'static str) -> Result<u8, Malformed> {
+    #[inline(always)]
+    fn read(self, fields: &mut impl Source, name: &'static str) -> Result<u8, Malformed> {
         Ok(fields.fixed(self.0, name)? as u8)
     }
 
@@ -67,7 +68,8 @@ impl Codec for Fixed {
 impl Codec for Variable {
     type Value = u64;
 
-    fn read(self, fields: &mut Fields<'_>, name: &'static str) -> Result<u64, Malformed> {
+    #[inline(always)]
+    fn read(self, fields: &mut impl Source, name: &'static str) -> Result<u64, Malformed> {
         Ok(fields.variable(name)?.0)
     }
 
@@ -83,8 +85,9 @@ impl Codec for Variable {
 impl Codec for VariableIf {
     type Value = Option<u64>;
 
-    fn read(self, fields: &mut Fields<'_>, name: &'static str) -> Result<Option<u64>, Malformed> {
-        (fields.last == self.0).then(|| Variable.read(fields, name)).transpose()
+    #[inline(always)]
+    fn read(self, fields: &mut impl Source, name: &'static str) -> Result<Option<u64>, Malformed> {
+        (fields.last() == self.0).then(|| Variable.read(fields, name)).transpose()
     }
 
     fn write(
@@ -108,7 +111,8 @@ impl Codec for VariableIf {
 impl Codec for Sent {
     type Value = Address;
 
-    fn read(self, fields: &mut Fields<'_>, name: &'static str) -> Result<Address, Malformed> {
+    #[inline(always)]
+    fn read(self, fields: &mut impl Source, name: &'static str) -> Result<Address, Malformed> {
         let (value, bits) = fields.variable(name)?;
         Ok(Address { value, bits: bits as u16 })
     }
@@ -125,9 +129,10 @@ impl Codec for Sent {
 impl Codec for Several {
     type Value = Values;
 
-    fn read(self, fields: &mut Fields<'_>, name: &'static str) -> Result<Values, Malformed> {
+    #[inline(always)]
+    fn read(self, fields: &mut impl Source, name: &'static str) -> Result<Values, Malformed> {
         let mut values = Values::default();
-        for _ in 0..=fields.last {
+        for _ in 0..=fields.last() {
             values.push(Variable.read(fields, name)?);
         }
         Ok(values)

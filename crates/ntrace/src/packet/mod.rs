@@ -9,6 +9,7 @@ mod malformed;
 mod table;
 mod text;
 mod types;
+mod word;
 
 pub(crate) use bytes::Mseo;
 pub use bytes::{MAX_MESSAGE, MessageBytes};
@@ -16,9 +17,11 @@ pub use fields::Value;
 pub use malformed::Malformed;
 pub use table::{KINDS, Packet};
 pub use types::{Address, History, Process, Values};
+pub(crate) use word::SHORT;
 
 use crate::Params;
-use bytes::Fields;
+use bytes::{Fields, Source};
+use word::Word;
 
 /// Bits of TCODE.
 const TCODE: u32 = 6;
@@ -46,10 +49,21 @@ pub const fn is_vendor(tcode: u8) -> bool {
 /// # Errors
 /// Fails if a field is missing or too large, or if there is more than one timestamp after the fields.
 pub fn parse(bytes: &[u8], params: &Params) -> Result<Parsed, Malformed> {
-    let mut fields = Fields::new(bytes);
+    read(&mut Fields::new(bytes), params)
+}
+
+/// Parses the message that eight bytes begin with, the first one lowest. Returns its length too; `None` if it is longer, or malformed.
+#[inline(always)]
+pub(crate) fn parse_short(word: u64, params: &Params) -> Option<(Parsed, usize)> {
+    let (mut fields, len) = Word::new(word)?;
+    Some((read(&mut fields, params).ok()?, len))
+}
+
+#[inline(always)]
+fn read(fields: &mut impl Source, params: &Params) -> Result<Parsed, Malformed> {
     let tcode = fields.fixed(TCODE, "tcode")? as u8;
     let source = fields.fixed(params.src_bits.into(), "src")? as u16;
-    let packet = Packet::read(tcode, params.dialect, &mut fields)?;
+    let packet = Packet::read(tcode, params.dialect, fields)?;
     let timestamp = match packet {
         Some(_) if !fields.is_done() => Some(fields.variable("tstamp")?.0),
         _ => None,

@@ -1,6 +1,6 @@
 //! The messages, one row each. Reader, writer and text follow from the rows.
 
-use super::bytes::{Fields, MessageBytes};
+use super::bytes::{MessageBytes, Source};
 use super::fields::{Codec, Fixed, Sent, Several, Value, Variable, VariableIf};
 use super::{Address, Malformed, Values};
 use crate::Dialect;
@@ -32,8 +32,9 @@ macro_rules! messages {
             }
 
             /// Reads the fields of a message. Returns `None` if there is no such message.
+            #[inline(always)]
             pub(super) fn read(
-                tcode: u8, dialect: Dialect, fields: &mut Fields<'_>,
+                tcode: u8, dialect: Dialect, fields: &mut impl Source,
             ) -> Result<Option<Self>, Malformed> {
                 Ok(Some(match tcode {
                     $($tcode if Dialect::$dialect as u8 <= dialect as u8 => {

@@ -1,7 +1,7 @@
 //! Messages from a byte stream.
 
 use super::{Content, Message, NtraceSink};
-use crate::packet::{self, MAX_MESSAGE, Malformed, Mseo, Parsed};
+use crate::packet::{self, MAX_MESSAGE, Malformed, Mseo, Parsed, SHORT};
 use crate::{Dialect, Params};
 
 /// Parser from bytes, in any chunking, to messages.
@@ -88,6 +88,9 @@ impl Parser {
             bytes = &bytes[if used == 0 { more } else { used - before }..];
         }
         loop {
+            if self.skip.is_none() {
+                bytes = self.short_messages(bytes, sink);
+            }
             let used = self.step(bytes, sink);
             if used == 0 {
                 break;
@@ -98,6 +101,21 @@ impl Parser {
             self.carry[..bytes.len()].copy_from_slice(bytes);
             self.carried = bytes.len();
         }
+    }
+
+    /// Reads messages while they are short. Returns the other bytes.
+    #[inline(always)]
+    fn short_messages<'b>(&mut self, mut bytes: &'b [u8], sink: &mut impl NtraceSink) -> &'b [u8] {
+        while let Some(word) = bytes.first_chunk::<SHORT>()
+            && let Some((parsed, len)) = packet::parse_short(u64::from_le_bytes(*word), &self.params)
+            && let Parsed { source, packet: Some(packet), timestamp, .. } = parsed
+        {
+            let content = Content::Packet(packet);
+            sink.message(self.at, &bytes[..len], &Message { source, timestamp, content });
+            self.at += len as u64;
+            bytes = &bytes[len..];
+        }
+        bytes
     }
 
     /// Ends the stream. Bytes fed later start a new stream whose positions continue.
