@@ -155,13 +155,21 @@ impl Decoder<'_> {
             }
             None => {}
         }
-        self.last = Some(*branch);
-        if let Some(to) = to.filter(|_| self.state == State::Running) {
-            self.last = branch.sync.is_none().then_some(Branch { target: Target::Known(to), ..*branch });
-            if branch.sync.is_some() {
-                self.walk.forget_calls();
-                self.see_sync(offset, to);
-            }
+        if branch.sync.is_some() {
+            self.after_sync(offset, to);
+        } else if self.params.mode == Mode::Branch && self.state == State::Running {
+            let target = to.map_or(Target::Program, Target::Known);
+            self.last = Some(Branch { target, ..*branch });
+        }
+    }
+
+    /// Forgets what a synchronisation resets.
+    #[cold]
+    fn after_sync(&mut self, offset: u64, to: Option<u64>) {
+        self.last = None;
+        if let (Some(to), State::Running) = (to, self.state) {
+            self.walk.forget_calls();
+            self.see_sync(offset, to);
         }
     }
 
@@ -331,6 +339,7 @@ impl Decoder<'_> {
 
     /// Handles RepeatBranch.
     fn repeat(&mut self, offset: u64, bcnt: u64, sink: &mut impl ElementSink) {
+        self.facts.other_mode += u64::from(self.params.mode == Mode::History);
         let Some(last) = self.last.filter(|last| bcnt < MOST && last.icnt > 0) else {
             return self.contradiction(offset, Contradiction::UnexpectedPacket, sink);
         };
