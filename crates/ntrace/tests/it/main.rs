@@ -1,5 +1,6 @@
 //! Integration tests, linked as one program.
 
+mod encoding;
 mod meaning;
 mod nexrv;
 mod round_trip;

@@ -2,16 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use tracewright_core::{Element, Isa, MemorySpace};
+use tracewright_core::{Block, Element, Isa, MemorySpace};
 use tracewright_image::{Bytes, Image, Place};
 
 use tracewright_ntrace::decode::{Decoder, Options};
-use tracewright_ntrace::encode::{Config, Encoder};
+use tracewright_ntrace::encode::{Config, Encoder, Resync, SyncMode};
 use tracewright_ntrace::packet::Packet;
 use tracewright_ntrace::stream::{Content, Parser};
-use tracewright_ntrace::{ImplicitReturn, Mode, Params};
-use tracewright_testkit::ntrace::read;
-use tracewright_testkit::{captures_for, unpacked, unpacked_bytes};
+use tracewright_ntrace::{Dialect, ImplicitReturn, Mode, Params};
+use tracewright_testkit::ntrace::{any_params, read};
+use tracewright_testkit::{Rng, captures_for, unpacked, unpacked_bytes};
 
 use crate::support::{decode, emitted, instructions, is_bad};
 
@@ -160,6 +160,47 @@ fn traces_are_decoded_and_encoded_again() {
         assert!(again == bytes, "{name}");
     }
     assert_eq!(all, ALL_INSTRUCTIONS);
+}
+
+/// The shared programs are the same after encoding and decoding with any options.
+#[test]
+fn programs_round_trip() {
+    let test = "programs_round_trip";
+    let mut rng = Rng::new(1);
+    for Trace { name, bytes } in
+        traces(test).iter().filter(|trace| trace.name.ends_with("-h") && trace.bytes.len() < 50_000)
+    {
+        let Some((_, image, isa, right)) = execution(test, name) else { continue };
+        let blocks = |bytes: &[u8], params: &Params| -> Vec<Block> {
+            let elements = decode(bytes, params, &image, isa);
+            assert_eq!(elements.iter().find(|(_, element)| is_bad(element)), None, "{name} {params:?}");
+            let block = |(_, element): (u64, Element)| match element {
+                Element::Block(block) => Some(block),
+                _ => None,
+            };
+            elements.into_iter().filter_map(block).collect()
+        };
+        let ran = blocks(bytes, &right);
+        for _ in 0..20 {
+            let params = Params { src_bits: 0, dialect: Dialect::Standard, ..any_params(&mut rng) };
+            let modes = [SyncMode::Off, SyncMode::Messages, SyncMode::HalfWords];
+            let mut encoder = Encoder::new(Config {
+                repeated_history: rng.one_in(2),
+                repeated_branch: rng.one_in(2),
+                icnt_bits: 8 + rng.below(20) as u8,
+                calls: rng.below(33) as u8,
+                resync: Resync { mode: *rng.pick(&modes), max: rng.below(9) as u8 },
+                ..Config::new(params.clone(), isa)
+            });
+            let mut again: Vec<u8> = Vec::new();
+            let mut out = |packet: &Packet, timestamp: Option<u64>| {
+                again.extend(&emitted(packet, 0, timestamp, &params)[..]);
+            };
+            ran.iter().for_each(|block| encoder.block(block, &mut out));
+            encoder.stop(4, &mut out);
+            assert!(blocks(&again, &params) == ran, "{name} {:?}", encoder.config());
+        }
+    }
 }
 
 /// A reader with the wrong mode says so.
