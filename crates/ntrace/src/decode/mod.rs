@@ -10,6 +10,7 @@ mod decoder;
 mod facts;
 mod packets;
 mod report;
+mod rows;
 mod snapshot;
 mod walk;
 
