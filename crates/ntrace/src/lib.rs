@@ -40,6 +40,7 @@ extern crate std;
 #[cfg(feature = "decode")]
 extern crate alloc;
 
+mod attributes;
 #[cfg(feature = "decode")]
 pub mod decode;
 pub mod encode;
@@ -47,4 +48,5 @@ pub mod packet;
 mod params;
 pub mod stream;
 
+pub use attributes::{Attribute, ParamsError};
 pub use params::{Dialect, ImplicitReturn, Mode, Params};

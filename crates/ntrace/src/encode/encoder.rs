@@ -397,7 +397,10 @@ impl Encoder {
 
     fn send_owner(&mut self, out: &mut impl FnMut(&Packet, Option<u64>)) {
         let Owner { privilege, is_virtual, scontext, hcontext } = self.owner;
-        let contexts = [(3, hcontext), (2, scontext)];
+        let mut contexts = [(3, hcontext), (2, scontext)];
+        if self.config.params.dialect == Dialect::Sifive {
+            contexts.reverse();
+        }
         let mut contexts =
             contexts.into_iter().filter_map(|(format, context)| Some((format, context?))).peekable();
         if contexts.peek().is_none() {

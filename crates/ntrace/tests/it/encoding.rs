@@ -2,8 +2,8 @@
 
 use tracewright_core::{Block, Class, Ended, Flow, Isa, Role};
 use tracewright_ntrace::encode::{Config, Encoder, Resync, SyncMode, Timestamps};
-use tracewright_ntrace::packet::Packet;
-use tracewright_ntrace::{ImplicitReturn, Mode, Params};
+use tracewright_ntrace::packet::{Packet, Process};
+use tracewright_ntrace::{Dialect, ImplicitReturn, Mode, Params};
 
 use crate::support::emitted;
 
@@ -241,6 +241,26 @@ fn contexts_and_times() {
     );
     let syncs = text(Config { timestamps: Timestamps::Syncs, ..config }, &steps);
     assert_eq!(syncs.iter().filter(|line| line.contains(" at ")).count(), 1);
+}
+
+/// The context of the hypervisor comes first, but for SiFive's hardware.
+#[test]
+fn order_of_contexts() {
+    for (dialect, formats) in [(Dialect::Standard, [3, 2]), (Dialect::Sifive, [2, 3])] {
+        let params = Params { dialect, ..Params::default() };
+        let mut encoder = Encoder::new(Config { contexts: true, ..Config::new(params, Isa::Rv64) });
+        encoder.context(Some(7), Some(9));
+        encoder.privilege(1, true);
+        let mut found = Vec::new();
+        encoder.block(&cut(0x100, 0x104), &mut |packet, _| {
+            if let Packet::Ownership { process } = packet {
+                found.push(Process::of(*process));
+            }
+        });
+        let context = |format| if format == 3 { 9 } else { 7 };
+        let owner = |format| Process { format, privilege: 1, is_virtual: true, context: context(format) };
+        assert_eq!(found, formats.map(owner));
+    }
 }
 
 /// After debug mode, a loss, or where execution goes on elsewhere, tracing begins again.

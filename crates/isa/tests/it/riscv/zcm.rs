@@ -31,9 +31,8 @@ fn disassemble(xlen: Xlen, words: &[u16]) -> Vec<Option<String>> {
         .map(|line| line.split(':').nth(1).unwrap().parse().unwrap())
         .collect();
     let text = String::from_utf8(output.stdout).unwrap();
-    let mut found = text.lines().filter(|line| !line.trim().starts_with('.')).map(|line| {
-        line.trim().replace('\t', " ")
-    });
+    let mut found =
+        text.lines().filter(|line| !line.trim().starts_with('.')).map(|line| line.trim().replace('\t', " "));
     (1..=words.len()).map(|line| if invalid.contains(&line) { None } else { found.next() }).collect()
 }
 
@@ -86,7 +85,11 @@ fn what_they_do() {
         (0xa082, IType::InferableCall),
         (0xac66, IType::None),
     ] {
-        assert_eq!((of(word).itype(), of(word).class().is_branch()), (itype, itype != IType::None), "{word:#x}");
+        assert_eq!(
+            (of(word).itype(), of(word).class().is_branch()),
+            (itype, itype != IType::None),
+            "{word:#x}"
+        );
     }
     assert_eq!(of(0xa07e).entry(Xlen::Rv32, 0x1000), Some(0x1000 + 31 * 4));
     assert_eq!(of(0xa082).entry(Xlen::Rv64, 0x1005), Some(0x1000 + 32 * 8));
