@@ -47,36 +47,16 @@ pub struct CaptureArgs {
     /// more sources.
     #[arg(
         long = "source",
-        value_name = "etm4|ete|etrace,NAME=VALUE,...",
+        value_name = "PROTOCOL,NAME=VALUE,...",
         help_heading = "Raw trace files",
-        long_help = "A source in a raw trace file: protocol, then comma-separated name=value pairs. Repeat for more sources.\n\
-For etm4 and ete: id, core (the traced core's type, e.g. Cortex-A53), and the registers TRCCONFIGR, TRCTRACEIDR, TRCIDR0, TRCIDR1, TRCIDR2, TRCIDR8 and \
-(ETE) TRCDEVARCH. Registers left out have the values of an ETMv4.0 \
-(ETE 1.0) with nothing optional; take them from your driver or debugger.\n\
-For etrace: isa (rv32, rv64) and encapsulation (standard with source_bits, timestamp_bytes and type_bits; smi; pulp), which are needed; \
-id (srcID); the encoder's parameters and options by their names in the specification (iaddress_width, context_width, nocontext, \
-return_stack_size, ...); params=FILE for a file of parameters (.scf). `info` shows what those left out are: no context, no \
-options; with pulp, what PULP's rv_tracer has. No --packing.\n\
-Examples: --source etm4,id=0x10,TRCCONFIGR=0xc1,TRCIDR0=0x28000ea1\n\
-\x20         --source etrace,isa=rv64,encapsulation=smi,params=hw.scf"
+        long_help = RawSource::help()
     )]
     pub sources: Vec<RawSource>,
 }
 
 /// Packings by name.
 fn packing() -> impl TypedValueParser<Value = Packing> {
-    let words = |packing| match packing {
-        Packing::CoreSight => {
-            "16-byte CoreSight frames, as trace buffers in memory hold them (ETB, ETF, ETR)"
-        }
-        Packing::CoreSightFsync => {
-            "CoreSight frames with full frame syncs, as a trace port (TPIU) sends them"
-        }
-        Packing::CoreSightHsync => "CoreSight frames with full and half syncs",
-        Packing::DstreamCoreSight => "CoreSight frames with frame syncs in a DSTREAM's 512-byte blocks",
-        Packing::Source => "The bytes of a single source, unframed",
-    };
-    named(Packing::ALL.map(|packing| (packing.name(), words(packing), packing)))
+    named(Packing::ALL.map(|packing| (packing.name(), packing.origin(), packing)))
 }
 
 /// Takes one of some values by its name, which has words in the long help, if it has any.

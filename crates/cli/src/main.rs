@@ -45,9 +45,9 @@ use crate::terminal::TerminalArgs;
 
 /// Read, explain and make processor traces.
 ///
-/// Today: what Arm cores with ETMv4 and ETE ran, from CoreSight captures; what RISC-V harts with E-Trace ran; and what RISC-V
-/// programs run, on a machine of its own, and any Linux program for Arm or RISC-V, under QEMU (record). CAPTURE is a folder that tracewright recorded, an Arm trace-snapshot folder, or a
-/// raw trace file described with --source (and --packing).
+/// Traces of Arm cores (ETMv4, ETE, PTM, ETMv3) and of RISC-V harts (E-Trace), and messages of software and debug hardware (ITM, STM,
+/// DWT). Programs are recorded under QEMU, or on a RISC-V machine of its own. CAPTURE is a folder that tracewright recorded, an Arm
+/// trace-snapshot folder, a recording of perf, or a raw trace file described with --source (and --packing).
 #[derive(Parser)]
 #[command(name = env!("CARGO_BIN_NAME"), version, max_term_width = 80, after_help = EXIT_STATUS)]
 struct Cli {

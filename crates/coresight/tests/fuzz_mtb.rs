@@ -9,7 +9,7 @@ use tracewright_testkit::Rng;
 
 const CODE: u64 = 0x1000;
 
-/// Decodes any bytes, of which the first says how they are cut into chunks. Chunks change nothing, and each byte is in one packet that is
+/// Decodes any bytes, of which the first says how they are cut into chunks, and finds rings in files of their length. Chunks change nothing, and each byte is in one packet that is
 /// written as it was read.
 pub fn mtb(data: &[u8]) {
     let Some((&size, bytes)) = data.split_first() else { return };
@@ -40,9 +40,30 @@ pub fn mtb(data: &[u8]) {
         assert_eq!(end, bytes.len() as u64);
         elements
     };
+    if let Some((&words, _)) = bytes.split_first_chunk::<8>() {
+        let [position, master] = [words.as_chunks().0[0], words.as_chunks().0[1]].map(u32::from_le_bytes);
+        ring(Params { position, master: master % 16, vectors: 0 }, bytes.len() as u64);
+        ring(Params { position: position % 0x400, master: master % 4, vectors: 0 }, bytes.len() as u64);
+    }
     for options in [Options::default(), Options { no_image: true }] {
         let whole = decode(bytes.len().max(1), options);
         assert_eq!(decode(usize::from(size).max(1), options), whole);
+    }
+}
+
+/// All that was written is in the file and in the ring, once.
+fn ring(params: Params, len: u64) {
+    match params.ring(len) {
+        Ok(ring) => {
+            assert!(ring.start <= ring.oldest && ring.oldest <= ring.end() && ring.written <= ring.size);
+            let positions = (ring.oldest..ring.oldest + ring.written).step_by(8);
+            let mut offsets: Vec<_> = positions.map(|position| ring.offset(position)).collect();
+            offsets.sort_unstable();
+            offsets.dedup();
+            assert_eq!(offsets.len() as u64, ring.written / 8);
+            assert!(offsets.iter().all(|offset| ring.start <= *offset && offset + 8 <= ring.end().min(len)));
+        }
+        Err(error) => assert!(error.needed > len),
     }
 }
 

@@ -71,14 +71,13 @@ impl Counts {
     #[inline(always)]
     pub(crate) fn add<T: Syntax>(&mut self, offset: u64, bytes: &[u8], packet: &T::Packet) {
         let kind = T::kind(packet);
-        let own = bytes.len() as u64 - u64::from(T::halves(packet).begins_inside);
-        let len = match T::KINDS[kind].role {
-            Role::Sync => {
-                self.synchronised::<T>(offset);
-                own
-            }
+        let role = T::KINDS[kind].role;
+        if role == Role::Sync {
+            self.synchronised::<T>(offset);
+        }
+        let len = match role {
             Role::Skipped => T::skipped(packet),
-            _ => own,
+            _ => bytes.len() as u64 - u64::from(T::halves(packet).begins_inside),
         };
         let (packets, bytes) = &mut self.by_kind[kind];
         (*packets, *bytes) = (*packets + 1, *bytes + len);

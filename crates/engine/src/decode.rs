@@ -203,9 +203,10 @@ impl<'a> Request<'a> {
         };
         let mut lanes = lane::lanes(capture, buffer, wants);
         // What lies long before the range is skipped, unless something is counted or reported from the start on: DSTREAM's blocks,
-        // cycles, options of E-Trace.
+        // samples, cycles, options of E-Trace.
         let start = range.from.saturating_sub(LEAD) & !0xf;
-        let from_start = buffer.format == Packing::DstreamCoreSight
+        let from_start = buffer.format.needs_start()
+            || buffer.ring.is_some()
             || lanes.iter().any(|lane| lane.plug.needs_start())
             || consumer.needs_all();
         if start > 0 && !from_start {
@@ -220,7 +221,8 @@ impl<'a> Request<'a> {
         };
         let to = For { consumer, image, range, blocks };
         let (mut pipeline, unsupported) = Pipeline::new(&lanes, to, options, limits, jobs);
-        let upto = range.to.saturating_add(LEAD);
+        // In a ring, what is in the range may follow what lies behind it in the file.
+        let upto = if buffer.ring.is_some() { u64::MAX } else { range.to.saturating_add(LEAD) };
         let mut flow = ControlFlow::Continue(());
         let mut wanted = 0;
         // Bytes of the windows that were decoded.
@@ -259,7 +261,7 @@ impl<'a> Request<'a> {
                 }
                 more = came?;
             }
-            wanted += at.min(range.to).saturating_sub(piece.offset.max(range.from));
+            wanted += range.bytes(buffer.ring, piece.offset, at);
         }
         if flow.is_continue() {
             lane::end(&mut lanes, &mut incoming);
@@ -284,8 +286,8 @@ impl<'a> Request<'a> {
         problems.extend(unsupported.into_iter().map(|(lane, why)| Problem::Unsupported(named(lane), why)));
         if bytes == 0 {
             problems.push(Problem::Empty);
-        } else if buffer.format.is_framed() && !incoming.any_frame {
-            problems.push(Problem::NoFrames { syncs: buffer.format != Packing::CoreSight, bytes });
+        } else if buffer.format != Packing::Source && !incoming.any_frame {
+            problems.push(Problem::NoFrames { syncs: buffer.format.has_syncs(), bytes });
         }
         for (lane, bytes) in pipeline.unsynchronised(&lanes) {
             let what = lanes[lane].plug.synchronisation();

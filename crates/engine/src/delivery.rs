@@ -350,7 +350,7 @@ impl Setting<'_, '_> {
         let (position, inside) = (position & !INSIDE, position >> INSIDE.trailing_zeros());
         let place = match self.places {
             Places::Same => Place { offset: position, opencsd_index: position },
-            Places::Frames { .. } => self.framed_place(position),
+            Places::Ring(_) | Places::Frames { .. } => self.framed_place(position),
         };
         Place { opencsd_index: place.opencsd_index + inside, ..place }
     }

@@ -1,7 +1,10 @@
 //! A buffer's next bytes, read and unpacked while the bytes before them are decoded.
 
 use tracewright_core::TraceId;
-use tracewright_frames::{Deframer, DstreamBlocks, Format, FrameSink, Lost, LostReason, OffsetMap, Run};
+use tracewright_frames::{
+    Deframer, DstreamBlocks, Format, FrameSink, Line, LineDecoder, LineEvent, Lost, LostReason, OffsetMap,
+    Run,
+};
 use tracewright_input::{Buffer, Packing, Piece};
 
 use crate::lane::{Lane, by_id};
@@ -14,6 +17,9 @@ use crate::router::{Packets, Router};
 pub trait Receive: FrameSink {
     /// Takes bytes without frames.
     fn unframed(&mut self, bytes: &[u8]);
+
+    /// Returns the trace ID of the source to which the bytes of a serial line without frames belong.
+    fn first(&self) -> TraceId;
 }
 
 /// Bytes received for all lanes and not yet decoded.
@@ -86,6 +92,10 @@ impl<'a> Incoming<'a> {
 }
 
 impl Receive for Incoming<'_> {
+    fn first(&self) -> TraceId {
+        self.first
+    }
+
     fn unframed(&mut self, bytes: &[u8]) {
         self.lanes.iter_mut().for_each(|lane| lane.len += bytes.len());
         match (&mut self.lanes[..], &mut self.router) {
@@ -129,13 +139,16 @@ impl FrameSink for Incoming<'_> {
 
 /// Returns whether bytes were lost inside a stream. That a stream starts in the middle of a frame is normal.
 pub fn is_damage(lost: &Lost) -> bool {
-    !matches!(lost.reason, LostReason::NoSync | LostReason::NoSource)
+    !matches!(lost.reason, LostReason::NoSync | LostReason::NoSource | LostReason::LineStart)
 }
 
 /// Returns whether bytes of any source may be among those lost. A packet that straddles the hole would be made of bytes that do not
 /// belong together.
 pub fn interrupts(lost: &Lost) -> bool {
-    matches!(lost.reason, LostReason::ReservedId | LostReason::CutFrame | LostReason::StraySync)
+    matches!(
+        lost.reason,
+        LostReason::ReservedId | LostReason::CutFrame | LostReason::StraySync | LostReason::Line
+    )
 }
 
 /// Reads a buffer's file, piece by piece and window by window.
@@ -198,6 +211,7 @@ impl<'a> Reading<'a> {
 
 /// Takes a buffer's bytes out of their packing.
 pub struct Unpack {
+    line: Option<LineDecoder>,
     deframer: Option<Deframer>,
     blocks: Option<DstreamBlocks>,
 }
@@ -207,11 +221,15 @@ impl Unpack {
     pub fn starting_at(packing: Packing, offset: u64) -> Self {
         let is_dstream = packing == Packing::DstreamCoreSight;
         let deframer = format(packing).map(|format| Deframer::starting_at(format, offset));
-        Self { deframer, blocks: is_dstream.then(DstreamBlocks::new) }
+        let line = line(packing).map(|line| LineDecoder::starting_at(line, offset));
+        Self { line, deframer, blocks: is_dstream.then(DstreamBlocks::new) }
     }
 
     /// Takes the next bytes.
     pub fn feed(&mut self, bytes: &[u8], to: &mut impl Receive) {
+        if let Some(line) = &mut self.line {
+            return line.feed(bytes, &mut |event| sent(event, self.deframer.as_mut(), to));
+        }
         match (&mut self.deframer, &mut self.blocks) {
             (None, _) => to.unframed(bytes),
             (Some(deframer), None) => deframer.feed(bytes, to),
@@ -219,20 +237,58 @@ impl Unpack {
         }
     }
 
+    /// Returns the number of samples in a bit of a serial line, if it is known.
+    pub fn samples_per_bit(&self) -> Option<f64> {
+        Some(self.line.as_ref()?.bit_length()?.samples())
+    }
+
     /// Ends the part of the file.
     pub fn finish(&mut self, to: &mut impl Receive) {
+        if let Some(line) = &mut self.line {
+            line.finish(&mut |event| sent(event, self.deframer.as_mut(), to));
+        }
         if let Some(deframer) = &mut self.deframer {
             deframer.finish(to);
         }
     }
 }
 
+/// Takes what was sent on a serial line: to the deframer, if there are frames.
+fn sent(event: LineEvent, deframer: Option<&mut Deframer>, to: &mut impl Receive) {
+    match (event, deframer) {
+        (LineEvent::Byte { offset, byte }, None) => to.data(Run::single(to.first(), offset), &[byte]),
+        (LineEvent::Byte { offset, byte }, Some(deframer)) => {
+            deframer.skip(offset.saturating_sub(deframer.offset()));
+            deframer.feed(&[byte], to);
+        }
+        (LineEvent::Lost(lost), deframer) => {
+            // The frame lacks bytes, and so does what follows up to the next sync.
+            if let Some(deframer) = deframer {
+                deframer.finish(to);
+            }
+            to.lost(lost);
+        }
+    }
+}
+
+/// Returns the kind of serial line of which a buffer holds samples, if it does.
+fn line(packing: Packing) -> Option<Line> {
+    match packing {
+        Packing::Uart | Packing::UartFsync => Some(Line::Uart),
+        Packing::Manchester | Packing::ManchesterFsync => Some(Line::Manchester),
+        _ => None,
+    }
+}
+
 /// Returns the kind of frames that a buffer has, if any.
 fn format(packing: Packing) -> Option<Format> {
     match packing {
-        Packing::Source => None,
+        Packing::Source | Packing::Uart | Packing::Manchester => None,
         Packing::CoreSight => Some(Format::Aligned),
-        Packing::CoreSightFsync | Packing::DstreamCoreSight => Some(Format::Fsync),
+        Packing::CoreSightFsync
+        | Packing::DstreamCoreSight
+        | Packing::UartFsync
+        | Packing::ManchesterFsync => Some(Format::Fsync),
         Packing::CoreSightHsync => Some(Format::FsyncHsync),
     }
 }

@@ -87,7 +87,7 @@ pub fn by_id(numbers: &[u16]) -> [Option<u8>; 0x80] {
 /// Makes a lane for each source of a buffer that a protocol reads and `wants` names.
 pub fn lanes<'a>(capture: &'a Capture, buffer: &Buffer, wants: &dyn Fn(u16) -> bool) -> Vec<Lane<'a>> {
     let sources = readable(capture, buffer, wants).into_iter();
-    sources.map(|(source, plug)| Lane::new(source, plug, Places::new(buffer.format))).collect()
+    sources.map(|(source, plug)| Lane::new(source, plug, Places::new(buffer))).collect()
 }
 
 /// Ends a stream that was parsed for all lanes: gives them the packets that end it.
@@ -103,7 +103,7 @@ pub fn end(lanes: &mut [Lane<'_>], incoming: &mut Incoming<'_>) {
 pub fn begin(lanes: &mut [Lane<'_>], offset: u64, moment: Moment, incoming: &mut Incoming<'_>) {
     for (lane, coming) in lanes.iter_mut().zip(&mut incoming.lanes) {
         lane.moment = moment;
-        lane.start = if let Places::Same = lane.places { offset } else { lane.end() };
+        lane.start = if let Places::Frames { .. } = lane.places { lane.end() } else { offset };
         lane.bytes.clear();
         lane.len = 0;
         coming.start = lane.start;

@@ -1,3 +1,5 @@
+use tracewright_input::Ring;
+
 use crate::tally::Tally;
 
 /// Part of a file: packets that begin inside it, and what they tell.
@@ -16,6 +18,15 @@ impl Range {
     /// Returns whether this is the whole file.
     pub fn is_all(self) -> bool {
         self == Self::ALL
+    }
+
+    /// Returns how many bytes between two stream positions, which go around a ring if there is one, are inside.
+    pub(crate) fn bytes(self, ring: Option<Ring>, from: u64, to: u64) -> u64 {
+        let count = |from: u64, to: u64| to.min(self.to).saturating_sub(from.max(self.from));
+        match ring {
+            Some(ring) if to > ring.end() => count(from, ring.end()) + count(ring.start, ring.offset(to)),
+            _ => count(from, to),
+        }
     }
 
     /// Returns whether an offset is inside.

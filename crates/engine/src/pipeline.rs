@@ -172,8 +172,9 @@ impl<'i> Pipeline<'i> {
     /// Chooses the size of the next window after one that gave `size` bytes of output.
     fn next_window(&mut self, lanes: &[Lane<'_>], size: usize) {
         let jobs = self.jobs;
-        // Routed packets take several times the memory of their bytes.
-        let counts = self.counts() && lanes.iter().all(|lane| lane.routed.is_none());
+        // Routed packets, and offsets of samples, take several times the memory of their bytes.
+        let is_small = |lane: &Lane<'_>| lane.routed.is_none() && !lane.places.is_sampled();
+        let counts = self.counts() && lanes.iter().all(is_small);
         let most = match jobs {
             1 if counts => ONE_COUNTED,
             _ if counts => MOST_COUNTED.min(ALL_COUNTED / jobs),

@@ -1,5 +1,5 @@
 use tracewright_frames::{DstreamBlocks, OffsetMap};
-use tracewright_input::Packing;
+use tracewright_input::{Buffer, Packing, Ring};
 
 /// Where a packet began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,15 +18,20 @@ pub const INSIDE: u64 = 1 << 63;
 pub enum Places {
     /// Offsets in the file are positions in the stream.
     Same,
-    /// The bytes are in frames.
-    Frames { map: OffsetMap, dstream: bool },
+    /// The stream goes around a ring.
+    Ring(Ring),
+    /// The bytes are in frames, or those of a serial line.
+    Frames { map: OffsetMap, format: Packing },
 }
 
 impl Places {
-    /// Creates the places of a stream in a buffer with this packing.
-    pub fn new(format: Packing) -> Self {
-        let dstream = format == Packing::DstreamCoreSight;
-        if format.is_framed() { Self::Frames { map: OffsetMap::new(), dstream } } else { Self::Same }
+    /// Creates the places of a stream in a buffer.
+    pub fn new(buffer: &Buffer) -> Self {
+        match (buffer.ring, buffer.format) {
+            (Some(ring), _) => Self::Ring(ring),
+            (None, Packing::Source) => Self::Same,
+            (None, format) => Self::Frames { map: OffsetMap::new(), format },
+        }
     }
 
     /// Returns the place of a position; `None` if it was forgotten. `cursor` belongs to the caller and begins at 0.
@@ -38,14 +43,27 @@ impl Places {
     pub fn neighbours(&self, position: u64, cursor: &mut usize) -> Option<(Place, usize)> {
         match self {
             Self::Same => Some((Place { offset: position, opencsd_index: position }, usize::MAX)),
-            Self::Frames { map, dstream } => {
+            Self::Ring(ring) => {
+                let (offset, end) = (ring.offset(position), ring.end());
+                Some((Place { offset, opencsd_index: offset }, (end.saturating_sub(offset)) as usize))
+            }
+            Self::Frames { map, format } => {
                 let run = map.run_near(position, cursor)?;
-                let counted = if *dstream { DstreamBlocks::payload_offset(run.offset) } else { run.offset };
+                let counted = match format {
+                    Packing::DstreamCoreSight => DstreamBlocks::payload_offset(run.offset),
+                    _ => run.offset,
+                };
                 let opencsd_index = counted.saturating_sub(run.slip.into());
-                let side_by_side = 15usize.saturating_sub(run.lane.into()).max(1);
+                let is_alone = format.is_sampled();
+                let side_by_side = if is_alone { 1 } else { 15usize.saturating_sub(run.lane.into()).max(1) };
                 Some((Place { offset: run.offset, opencsd_index }, side_by_side))
             }
         }
+    }
+
+    /// Returns whether each byte has an offset of its own.
+    pub fn is_sampled(&self) -> bool {
+        matches!(self, Self::Frames { format, .. } if format.is_sampled())
     }
 
     /// Forgets positions before this one.

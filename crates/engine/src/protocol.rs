@@ -9,7 +9,7 @@ use tracewright_flow::{ElementSink, Graph};
 use tracewright_image::{Image, Moment};
 use tracewright_input as input;
 
-use crate::coresight::{CoreSight, Etm, Etm3, Itm, Ptm, Stm};
+use crate::coresight::{CoreSight, Etm, Etm3, Itm, Mtb, Ptm, Stm};
 use crate::etrace::Etrace;
 use crate::problem::CannotDecode;
 use crate::sink::Mode;
@@ -177,8 +177,15 @@ pub fn register<T: Protocol + input::SourceKind>(protocol: &'static T) {
 
 /// Returns the protocol of a source, if it is registered.
 pub(crate) fn of(source: &input::Source) -> Option<&'static dyn Plug> {
-    let built_in: [&'static dyn Plug; 6] =
-        [&CoreSight(Etm), &Etrace, &CoreSight(Etm3), &CoreSight(Ptm), &CoreSight(Itm), &CoreSight(Stm)];
+    let built_in: [&'static dyn Plug; 7] = [
+        &CoreSight(Etm),
+        &Etrace,
+        &CoreSight(Etm3),
+        &CoreSight(Ptm),
+        &CoreSight(Itm),
+        &CoreSight(Stm),
+        &CoreSight(Mtb),
+    ];
     let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
     built_in.into_iter().chain(registered.iter().copied()).find(|protocol| protocol.reads(source))
 }

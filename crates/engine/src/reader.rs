@@ -408,7 +408,8 @@ mod tests {
         let pieces = pieces.map(|pieces| pieces.iter().map(piece).collect());
         let (format, sources) = (Packing::Source, Vec::new());
         let contents = None;
-        let buffer = Buffer { name: name.into(), path: path.clone(), format, sources, pieces, contents };
+        let buffer =
+            Buffer { name: name.into(), path: path.clone(), format, sources, pieces, contents, ring: None };
         (buffer, Scratch(path))
     }
 

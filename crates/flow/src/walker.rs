@@ -36,6 +36,8 @@ pub struct Walker<'i> {
     /// Indirect call that is added to the return stack when it is known where it went, if the rules say so.
     call_pending: NodeId,
     may_push: bool,
+    /// Whether the trace unit's stack may have calls that were not seen.
+    unseen_calls: bool,
 }
 
 /// A consumer of what a walker reports.
@@ -67,6 +69,7 @@ pub struct Snapshot {
     /// Return address of the indirect call that is not on the stack yet.
     call_pending: Option<(u64, Isa, MemorySpace)>,
     may_push: bool,
+    unseen_calls: bool,
 }
 
 /// The behaviour of a trace unit.
@@ -100,6 +103,8 @@ pub enum Stuck {
     NoTarget(u64),
     /// There is a return, but no call on the stack.
     NoCall,
+    /// There is a return to a call that was not seen, in code that is missing or was not followed.
+    UnseenCall,
 }
 
 impl<'i> Walker<'i> {
@@ -117,6 +122,7 @@ impl<'i> Walker<'i> {
             return_pending: false,
             call_pending: NodeId::NONE,
             may_push: true,
+            unseen_calls: false,
         }
     }
 
@@ -186,6 +192,15 @@ impl<'i> Walker<'i> {
         self.call_pending = NodeId::NONE;
     }
 
+    /// Makes the current address unknown, and what the trace unit's stack holds: code runs that cannot be followed.
+    pub fn lose_way(&mut self) {
+        self.lose();
+        if !self.rules.trust_program {
+            self.returns.flush();
+            self.unseen_calls = true;
+        }
+    }
+
     /// Reports that the next address is not the target of the last branch.
     pub fn divert(&mut self) {
         self.from = NodeId::NONE;
@@ -213,6 +228,7 @@ impl<'i> Walker<'i> {
             return_pending: self.return_pending,
             call_pending: self.call_pending.is_some().then(|| after(self.call_pending)),
             may_push: self.may_push,
+            unseen_calls: self.unseen_calls,
         }
     }
 
@@ -220,7 +236,7 @@ impl<'i> Walker<'i> {
     pub fn restart(&mut self) {
         self.lose();
         self.returns.flush();
-        self.may_push = true;
+        (self.may_push, self.unseen_calls) = (true, false);
     }
 
     /// Removes the calls on the return stack. Calls before the next address are not added either. A return that the
@@ -235,20 +251,20 @@ impl<'i> Walker<'i> {
         }
         self.returns.flush();
         self.call_pending = NodeId::NONE;
-        self.may_push = false;
+        (self.may_push, self.unseen_calls) = (false, false);
     }
 
     /// Resolves a return that the trace omitted with the return stack. Does nothing if there was no such return.
     ///
     /// # Errors
-    /// [`Stuck::NoCall`] if the stack is empty.
+    /// [`Stuck::NoCall`] or [`Stuck::UnseenCall`] if the stack is empty.
     #[inline(always)]
     pub fn resolve_return(&mut self) -> Result<(), Stuck> {
         if !self.return_pending {
             return Ok(());
         }
         self.return_pending = false;
-        let caller = self.returns.pop().ok_or(Stuck::NoCall)?;
+        let Some(caller) = self.returns.pop() else { return Err(self.no_call()) };
         self.here = self.graph.next(caller);
         if self.from.is_some() {
             self.graph.went(self.from, self.here);
@@ -256,6 +272,15 @@ impl<'i> Walker<'i> {
         self.from = NodeId::NONE;
         self.push_pending();
         Ok(())
+    }
+
+    #[cold]
+    fn no_call(&mut self) -> Stuck {
+        if !self.unseen_calls {
+            return Stuck::NoCall;
+        }
+        self.lose_way();
+        Stuck::UnseenCall
     }
 
     /// Follows branches that `told` has learnt before, all at once. `code` identifies them.
@@ -433,7 +458,7 @@ impl<'i> Walker<'i> {
         if self.here(told).is_some()
             && let Some(start) = self.branch_before(address)
         {
-            self.lose();
+            self.lose_way();
             return Err(Stuck::Missed(start));
         }
         loop {
@@ -453,7 +478,7 @@ impl<'i> Walker<'i> {
                 let before = if inside && distance >= 2 { address - 2 } else { address };
                 let Some(block) = whole.or_else(|| self.cut(node, before)) else {
                     let start = node.start();
-                    self.lose();
+                    self.lose_way();
                     return Err(Stuck::Missed(start));
                 };
                 if block.count > 0 {
@@ -503,7 +528,7 @@ impl<'i> Walker<'i> {
             return Ok(());
         }
         let branch = self.graph.node(self.from).block(Ended::Taken).last();
-        self.from = NodeId::NONE;
+        self.lose_way();
         Err(Stuck::NoTarget(branch))
     }
 
@@ -568,7 +593,7 @@ impl<'i> Walker<'i> {
             return Ok(());
         }
         let address = node.block(Ended::Cut).last();
-        self.lose();
+        self.lose_way();
         Err(Stuck::NotTaken(address))
     }
 
@@ -604,7 +629,7 @@ impl<'i> Walker<'i> {
         if node.count() > 0 && stop == Stop::NoCode {
             told.block(&node.block(Ended::Cut));
         }
-        self.lose();
+        self.lose_way();
         Err(match stop {
             Stop::NoCode => Stuck::NoCode(end),
             Stop::NotCode => Stuck::NotCode(end),

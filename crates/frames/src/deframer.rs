@@ -108,7 +108,7 @@ impl Deframer {
     }
 
     /// Skips bytes of the file that are not part of the stream.
-    pub(crate) fn skip(&mut self, len: u64) {
+    pub fn skip(&mut self, len: u64) {
         self.offset += len;
     }
 

@@ -41,11 +41,12 @@ impl Delivery {
     /// Adds a loss to the pending one, or makes it the pending one.
     #[cold]
     pub(crate) fn lose<S: FrameSink>(&mut self, lost: Lost, sink: &mut S) {
-        // Data without a source may have auxiliary bytes and syncs in between. Other losses have no holes.
+        // Data without a source may have auxiliary bytes and syncs in between, bytes of a serial line have samples.
+        // Other losses have no holes.
         match &mut self.pending {
             Some(pending)
                 if pending.reason == lost.reason
-                    && (lost.reason == LostReason::NoSource
+                    && (matches!(lost.reason, LostReason::NoSource | LostReason::NoSync)
                         || pending.offset + pending.len == lost.offset) =>
             {
                 pending.len = lost.offset + lost.len - pending.offset;

@@ -1,4 +1,4 @@
-//! CoreSight formatter frames: decoding and encoding.
+//! CoreSight formatter frames, and the samples of a serial line: decoding and encoding.
 //!
 //! A CoreSight trace sink (ETB, ETR, TPIU) merges the bytes of several trace sources into one stream of 16-byte
 //! frames. A [`Deframer`] splits such a stream: it accepts bytes in chunks of any size, and reports to a [`FrameSink`] the
@@ -7,6 +7,8 @@
 //! * [`Demux`] is a sink that collects the bytes of each source.
 //! * [`OffsetMap`] maps positions in a source's stream back to file offsets.
 //! * [`DstreamBlocks`] removes the block footers of DSTREAM captures.
+//! * [`LineDecoder`] finds the bytes of Serial Wire Output in the samples of a logic analyser. [`LineEncoder`] does the
+//!   reverse.
 //!
 //! ```
 //! use tracewright_frames::{Deframer, Demux, Format};
@@ -32,7 +34,8 @@
 //! Damage is normal in trace. What cannot be decoded is reported as [`Lost`], and the deframer resumes. It never
 //! panics, its memory is constant, and the result does not depend on how the input is split.
 //!
-//! This crate is `no_std` and has no features. Only [`Framer`], [`Demux`] and [`OffsetMap`] allocate. To decode the
+//! This crate is `no_std` and has no features. [`Framer`], [`Demux`], [`OffsetMap`] and
+//! those of a line allocate. To decode the
 //! bytes of a source, use `tracewright-etm`. Captures of a single, unformatted source do not need this crate.
 #![no_std]
 
@@ -46,6 +49,7 @@ mod demux;
 mod dstream;
 mod framer;
 mod fsync;
+mod line;
 mod lost;
 mod offset_map;
 mod partial;
@@ -56,6 +60,7 @@ pub use deframer::{Deframer, Format};
 pub use demux::{Break, Demux, Stream};
 pub use dstream::DstreamBlocks;
 pub use framer::{Framer, Options, ReservedId};
+pub use line::{BitLength, Line, LineDecoder, LineEncoder, LineEvent};
 pub use lost::{Lost, LostReason};
 pub use offset_map::OffsetMap;
 pub use run::Run;

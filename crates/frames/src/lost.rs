@@ -28,6 +28,10 @@ pub enum LostReason {
     Truncated,
     /// FSYNCs are between memory-aligned frames, but do not fill whole frames as a barrier does.
     StraySync,
+    /// Samples of a serial line are no characters or packets, or follow such samples and are not certain yet.
+    Line,
+    /// The same, before the first certain character of a serial line.
+    LineStart,
 }
 
 /// Writes `20 bytes lost: input ends inside a frame (at offset 0x1f0)`.
@@ -47,6 +51,8 @@ impl fmt::Display for LostReason {
             Self::ReservedId => "source ID 0x7f inside a frame",
             Self::CutFrame => "frame cut short by a frame sync",
             Self::Truncated => "input ends inside a frame",
+            Self::Line => "no characters of a serial line",
+            Self::LineStart => "samples before the first certain character",
             Self::StraySync => {
                 "frame syncs that are no barrier: the input seems to be a stream with syncs, not memory-aligned frames"
             }

@@ -22,6 +22,11 @@ pub struct Run {
 }
 
 impl Run {
+    /// Creates the run of a byte that no byte of the file continues: one of a serial line.
+    pub fn single(id: TraceId, offset: u64) -> Self {
+        Self { id, lane: LANES as u8 - 1, slip: 0, offset }
+    }
+
     /// Returns the file offset of byte `index` of the run.
     pub fn offset_of(&self, index: u64) -> u64 {
         self.offset + index + (u64::from(self.lane) + index) / LANES

@@ -1,7 +1,10 @@
 //! Fuzz bodies as plain functions, each run here on some thousands of random inputs.
 
 use tracewright_core::TraceId;
-use tracewright_frames::{Deframer, DstreamBlocks, Format, FrameSink, Framer, Lost, Options, Run};
+use tracewright_frames::{
+    BitLength, Deframer, DstreamBlocks, Format, FrameSink, Framer, Line, LineDecoder, LineEvent, Lost,
+    Options, Run,
+};
 use tracewright_testkit::Rng;
 
 /// A sink that checks the events against the input, and keeps what must not depend on chunking.
@@ -61,6 +64,33 @@ pub fn deframe(data: &[u8]) {
         deframer.finish(&mut checker);
         assert_eq!(deframer.offset(), input.len() as u64);
         (checker.told, checker.losses, checker.resets)
+    };
+    assert_eq!(told(1 + usize::from(chunk)), told(usize::MAX));
+}
+
+/// Decodes any samples of a serial line in any chunking: no panic, offsets in order and inside the file, and the same
+/// result as in one piece. The first byte selects the line and a bit length, the second one the chunks.
+pub fn line(data: &[u8]) {
+    let &[choice, chunk, ref input @ ..] = data else { return };
+    let line = if choice & 1 == 0 { Line::Uart } else { Line::Manchester };
+    let told = |chunk: usize| {
+        let mut decoder = LineDecoder::new(line);
+        if choice & 2 != 0 {
+            decoder = decoder.with_bit_length(BitLength::from_samples(f64::from(choice >> 2)));
+        }
+        let (mut events, mut done) = (Vec::new(), 0);
+        let mut emit = |event| {
+            let (offset, end) = match event {
+                LineEvent::Byte { offset, .. } => (offset, offset + 1),
+                LineEvent::Lost(Lost { offset, len, .. }) => (offset, offset + len),
+            };
+            assert!(offset >= done && end <= input.len() as u64, "{event:?} after {done:#x}");
+            done = end;
+            events.push(event);
+        };
+        input.chunks(chunk).for_each(|piece| decoder.feed(piece, &mut emit));
+        decoder.finish(&mut emit);
+        events
     };
     assert_eq!(told(1 + usize::from(chunk)), told(usize::MAX));
 }
@@ -134,6 +164,21 @@ fn deframing_anything() {
     let mut rng = Rng::new(31);
     for _ in 0..5_000 {
         deframe(&random_input(&mut rng));
+    }
+}
+
+#[test]
+fn a_line_with_anything() {
+    let mut rng = Rng::new(33);
+    for _ in 0..5_000 {
+        line(&random_input(&mut rng));
+        // Samples that are mostly runs of a few lengths, as those of a line are.
+        let len = rng.below(1 << 10) as usize;
+        let mut samples: Vec<u8> = (0..len).map(|_| *rng.pick(&[0, 0, 0xff, 0xff, 0x0f, 0xf0])).collect();
+        if let [choice, ..] = &mut samples[..] {
+            *choice = rng.next_u64() as u8;
+        }
+        line(&samples);
     }
 }
 

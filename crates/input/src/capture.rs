@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tracewright_core::TraceId;
+use tracewright_core::{Context, TraceId};
 use tracewright_etm as etm;
 use tracewright_image::{Bytes, Moment};
 
@@ -17,6 +17,7 @@ use crate::perf::{self, RecordedPrograms};
 use crate::program::ImageFile;
 use crate::raw::{ETM_REGISTERS, RawSource};
 use crate::registry::{self, SourceParams};
+use crate::ring::Ring;
 use crate::snapshot::{self, Device, DeviceClass, Dump, Snapshot};
 use crate::{Architecture, CoreKind, CoreProfile, Problem, file, folder};
 
@@ -108,6 +109,8 @@ pub struct Buffer {
     pub pieces: Option<Vec<Piece>>,
     /// Contents of the file, if it is compressed and has pieces: they are read at any place.
     pub contents: Option<Bytes>,
+    /// The ring in the file, if it is one. `contents` has what was written after the ring's end behind it.
+    pub ring: Option<Ring>,
 }
 
 /// Part of a file that is trace. It is not continuous with the parts before and after it.
@@ -167,6 +170,21 @@ impl Source {
             Protocol::Registered(params) => params.traces_instructions(),
             _ => true,
         }
+    }
+
+    /// Returns the exception level of a context, if the trace tells it: some tell only Hyp mode, which is level 2.
+    pub fn level_of(&self, context: &Context) -> Option<u8> {
+        match &self.protocol {
+            Protocol::Registered(params) if !params.tells_level() => {
+                Some(context.level).filter(|&level| level == 2)
+            }
+            _ => Some(context.level),
+        }
+    }
+
+    /// Returns whether its trace has the target of every branch that was taken. Registers of an ETMv4 are not asked.
+    pub fn tells_all_branches(&self) -> bool {
+        matches!(&self.protocol, Protocol::Registered(params) if params.tells_all_branches())
     }
 
     /// Returns whether reading begins at a synchronisation point.
@@ -289,6 +307,7 @@ impl Capture {
                     sources: sources.collect(),
                     pieces: None,
                     contents: None,
+                    ring: None,
                 }
             })
             .collect();
@@ -313,6 +332,7 @@ impl Capture {
             ..Self::default()
         };
         capture.check_lengths();
+        capture.unroll_rings();
         Ok(capture.note_protocols())
     }
 
@@ -328,11 +348,16 @@ impl Capture {
                  (`tracewright info FILE` tells what fits)",
             );
         }
+        if format != Packing::Source
+            && let Some(name) = sources.iter().find_map(RawSource::unframed)
+        {
+            return problem(&format!("{name} is not read from frames, and has no --packing"));
+        }
         let has_etm = sources.iter().any(|source| matches!(source, RawSource::Etm(_)));
         if has_etm && sources.iter().any(|source| matches!(source, RawSource::Etrace(_))) {
             return problem("sources of ETM and E-Trace cannot be in one file");
         }
-        if format == Packing::Source && sources.len() > 1 && has_etm {
+        if !format.is_framed() && sources.len() > 1 && (has_etm || format.is_sampled()) {
             return problem("several sources given for a file that holds only one source's bytes");
         }
         let mut ids = HashSet::new();
@@ -341,7 +366,7 @@ impl Capture {
             match source {
                 RawSource::Etm(source) => {
                     let id = source.params.id();
-                    if format != Packing::Source && !(0x01..=0x6f).contains(&id.get()) {
+                    if format.is_framed() && !(0x01..=0x6f).contains(&id.get()) {
                         return problem(&format!("id={id}: a source in frames has an ID from 0x01 to 0x6f"));
                     }
                     if !ids.insert(u16::from(id.get())) {
@@ -349,9 +374,6 @@ impl Capture {
                     }
                 }
                 RawSource::Etrace(source) => {
-                    if format != Packing::Source {
-                        return problem("E-Trace is not read from frames, and has no --packing");
-                    }
                     if let Some(what) = differs(first.get_or_insert(&source.config), &source.config) {
                         return problem(&format!(
                             "sources in one file are built alike: these differ in {what}"
@@ -383,9 +405,22 @@ impl Capture {
         let sources: Vec<_> = sources.collect();
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         let all = (0..sources.len()).collect();
-        let buffer = Buffer { name, path: path.into(), format, sources: all, pieces: None, contents: None };
-        let capture = Self { path: path.into(), sources, buffers: vec![buffer], ..Self::default() };
-        Ok(capture.note_protocols())
+        let path = PathBuf::from(path);
+        let buffer = Buffer {
+            name,
+            path: path.clone(),
+            format,
+            sources: all,
+            pieces: None,
+            contents: None,
+            ring: None,
+        };
+        let mut capture = Self { path, sources, buffers: vec![buffer], ..Self::default() };
+        capture.unroll_rings();
+        match capture.problems.pop() {
+            Some(problem) => Err(problem),
+            None => Ok(capture.note_protocols()),
+        }
     }
 
     /// Warns, once, about sources that were recorded as ETMv4 and are ETEs.

@@ -147,8 +147,17 @@ pub fn size(path: &Path) -> io::Result<u64> {
 /// # Errors
 /// Fails if the file cannot be read, is not a plain file, or is longer.
 pub fn read_plain(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    read_all(open_unpacked(path)?, limit)
+}
+
+/// Reads standard input, unpacked, of at most `limit` bytes.
+pub(crate) fn read_stdin(limit: u64) -> io::Result<Vec<u8>> {
+    read_all(Unpacked::new(io::stdin())?, limit)
+}
+
+fn read_all(input: impl Read, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open_unpacked(path)?.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    input.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
         return Err(io::Error::other(format!(
             "longer than {limit} bytes, the most that is read of such a file"

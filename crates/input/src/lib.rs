@@ -65,6 +65,7 @@ mod problem;
 mod program;
 mod raw;
 mod registry;
+mod ring;
 pub mod snapshot;
 
 pub use capture::{Buffer, Capture, Packed, Piece, Program, Protocol, Source};
@@ -77,4 +78,5 @@ pub use problem::{Problem, Severity, Subject};
 pub use program::{ImageFile, ImageFileError, build_id, map_file};
 pub use raw::{RawEtm, RawSource, RawSourceError};
 pub use registry::{SourceKind, SourceParams, WrongParam, register};
+pub use ring::{Ring, TooShort};
 pub use snapshot::{Architecture, CoreKind, CoreProfile, Dump, MemorySpace, Snapshot, SnapshotWriter};

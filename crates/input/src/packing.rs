@@ -11,16 +11,48 @@ pub enum Packing {
     DstreamCoreSight,
     /// Bytes of one protocol without frames: of one source, or of several that the packets name.
     Source,
+    /// Samples of a serial line with UART characters: bytes of one source.
+    Uart,
+    /// Samples of a serial line with UART characters: CoreSight frames with frame syncs.
+    UartFsync,
+    /// Samples of a serial line in Manchester code: bytes of one source.
+    Manchester,
+    /// Samples of a serial line in Manchester code: CoreSight frames with frame syncs.
+    ManchesterFsync,
 }
 
 impl Packing {
     /// All packings.
-    pub const ALL: [Self; 5] =
-        [Self::CoreSight, Self::CoreSightFsync, Self::CoreSightHsync, Self::DstreamCoreSight, Self::Source];
+    pub const ALL: [Self; 9] = [
+        Self::CoreSight,
+        Self::CoreSightFsync,
+        Self::CoreSightHsync,
+        Self::DstreamCoreSight,
+        Self::Source,
+        Self::Uart,
+        Self::UartFsync,
+        Self::Manchester,
+        Self::ManchesterFsync,
+    ];
 
     /// Returns whether there are frames.
     pub const fn is_framed(self) -> bool {
-        !matches!(self, Self::Source)
+        !matches!(self, Self::Source | Self::Uart | Self::Manchester)
+    }
+
+    /// Returns whether there are frames with frame syncs.
+    pub const fn has_syncs(self) -> bool {
+        self.is_framed() && !matches!(self, Self::CoreSight)
+    }
+
+    /// Returns whether the file holds samples of a serial line, one in each bit.
+    pub const fn is_sampled(self) -> bool {
+        matches!(self, Self::Uart | Self::UartFsync | Self::Manchester | Self::ManchesterFsync)
+    }
+
+    /// Returns whether the file can only be read from its start: what comes before tells how to read the rest.
+    pub const fn needs_start(self) -> bool {
+        self.is_sampled() || matches!(self, Self::DstreamCoreSight)
     }
 
     /// Returns its name on the command line.
@@ -31,6 +63,49 @@ impl Packing {
             Self::CoreSightHsync => "hsync",
             Self::DstreamCoreSight => "dstream",
             Self::Source => "source",
+            Self::Uart => "uart",
+            Self::UartFsync => "uart-fsync",
+            Self::Manchester => "manchester",
+            Self::ManchesterFsync => "manchester-fsync",
+        }
+    }
+
+    /// Returns what the file holds, in a few words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::CoreSight => "CoreSight frames",
+            Self::CoreSightFsync => "CoreSight frames with frame syncs",
+            Self::CoreSightHsync => "CoreSight frames with frame and half syncs",
+            Self::DstreamCoreSight => "CoreSight frames with frame syncs in DSTREAM blocks",
+            Self::Source => "one source, unframed",
+            Self::Uart => "samples of a serial line (UART), one source",
+            Self::UartFsync => "samples of a serial line (UART), CoreSight frames with frame syncs",
+            Self::Manchester => "samples of a serial line (Manchester code), one source",
+            Self::ManchesterFsync => {
+                "samples of a serial line (Manchester code), CoreSight frames with frame syncs"
+            }
+        }
+    }
+
+    /// Returns where a file with this packing comes from, as a sentence without its full stop.
+    pub const fn origin(self) -> &'static str {
+        match self {
+            Self::CoreSight => {
+                "16-byte CoreSight frames, as trace buffers in memory hold them (ETB, ETF, ETR)"
+            }
+            Self::CoreSightFsync => {
+                "CoreSight frames with full frame syncs, as a trace port (TPIU) sends them"
+            }
+            Self::CoreSightHsync => "CoreSight frames with full and half syncs",
+            Self::DstreamCoreSight => "CoreSight frames with frame syncs in a DSTREAM's 512-byte blocks",
+            Self::Source => "The bytes of a single source, unframed",
+            Self::Uart => {
+                "A logic analyser's samples of SWO in UART mode: one bit a sample, the lowest bit of a byte first; the \
+                 speed is found"
+            }
+            Self::UartFsync => "The same, where the TPIU's formatter is on",
+            Self::Manchester => "A logic analyser's samples of SWO in Manchester mode",
+            Self::ManchesterFsync => "The same, where the TPIU's formatter is on",
         }
     }
 
@@ -40,7 +115,7 @@ impl Packing {
             Self::CoreSight => Some("coresight"),
             Self::Source => Some("source_data"),
             Self::DstreamCoreSight => Some("dstream_coresight"),
-            Self::CoreSightFsync | Self::CoreSightHsync => None,
+            _ => None,
         }
     }
 }

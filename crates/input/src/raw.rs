@@ -58,6 +58,21 @@ pub(crate) const ETM_REGISTERS: &[EtmRegister] = &[
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawSourceError(String);
 
+/// Help for `--source`, but for the protocols that are registered.
+const HELP: &str = "A source in a raw trace file: protocol, then comma-separated name=value pairs. Repeat for more sources. Registers have \
+the values that your driver or debugger reads.\n\
+For etm4 and ete: id, core (the traced core's type, e.g. Cortex-A53), and the registers TRCCONFIGR, TRCTRACEIDR, TRCIDR0, TRCIDR1, \
+TRCIDR2, TRCIDR8 and (ETE) TRCDEVARCH. Registers left out have the values of an ETMv4.0 (ETE 1.0) with nothing optional; \
+preset=NAME (etm4) has those of a Cortex-M.\n\
+For etrace: isa (rv32, rv64) and encapsulation (standard with source_bits, timestamp_bytes and type_bits; smi; pulp), which are \
+needed; id (srcID); the encoder's parameters and options by their names in the specification (iaddress_width, context_width, \
+nocontext, return_stack_size, ...); params=FILE for a file of parameters (.scf). `info` shows what those left out are: no context, \
+no options; with pulp, what PULP's rv_tracer has. No --packing.\n";
+
+const EXAMPLES: &str = "Examples: --source etm4,id=0x10,TRCCONFIGR=0xc1,TRCIDR0=0x28000ea1\n\
+          \u{20}         --source etrace,isa=rv64,encapsulation=smi,params=hw.scf\n\
+          \u{20}         --source itm,sync=0";
+
 impl fmt::Display for RawSourceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -75,6 +90,23 @@ impl FromStr for RawSource {
 }
 
 impl RawSource {
+    /// Returns what can be said of a source, for the help of `--source`.
+    pub fn help() -> String {
+        let registered = registry::built_in().iter();
+        let takes: String =
+            registered.map(|kind| format!("For {}: {}\n", kind.name(), kind.takes())).collect();
+        format!("{HELP}{takes}{EXAMPLES}")
+    }
+
+    /// Returns the name of its protocol, if that is never in frames.
+    pub fn unframed(&self) -> Option<String> {
+        match self {
+            Self::Etrace(_) => Some("E-Trace".into()),
+            Self::Registered(params) if params.ring(0).is_some() => Some(params.title()),
+            _ => None,
+        }
+    }
+
     fn parse(text: &str) -> Result<Self, String> {
         let mut parts = text.split(',');
         let protocol = match parts.next().unwrap_or_default().to_ascii_lowercase().as_str() {
@@ -87,8 +119,9 @@ impl RawSource {
             }
             other => {
                 let kind = registry::named(other).ok_or_else(|| {
-                    let others = registry::built_in().join(", ");
-                    format!("protocol {other:?}: expected etm4, ete, etrace, {others}")
+                    let others = registry::built_in().iter().map(|kind| kind.name());
+                    let names: Vec<_> = ["etm4", "ete", "etrace"].into_iter().chain(others).collect();
+                    format!("protocol {other:?}: expected one of {}", names.join(", "))
                 })?;
                 let owned = |(name, value): (&str, &str)| (name.to_ascii_lowercase(), value.to_owned());
                 let given = parts.map(|part| pair(part).map(owned)).collect::<Result<Vec<_>, _>>()?;

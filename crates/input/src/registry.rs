@@ -5,12 +5,17 @@ use std::error;
 use std::fmt::{self, Debug};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use crate::ring::{Ring, TooShort};
 use crate::{coresight, snapshot};
 
 /// A kind of trace sources: how captures and people describe one.
 pub trait SourceKind: Debug + Sync {
     /// Returns its name, in lower case: the first word of `--source`, and `protocol` in `capture.toml`.
     fn name(&self) -> &'static str;
+    /// Returns what `--source` takes for one, as a sentence, for help.
+    fn takes(&self) -> &'static str {
+        ""
+    }
     /// Returns the type of such a device in trace snapshots, without the version after a dot.
     fn device(&self) -> Option<&'static str> {
         None
@@ -39,9 +44,18 @@ pub trait SourceParams: Any + Debug + Send + Sync {
     fn traces_instructions(&self) -> bool {
         true
     }
+    /// Returns whether the trace has the target of every branch that was taken.
+    fn tells_all_branches(&self) -> bool {
+        false
+    }
     /// Returns whether reading begins at a synchronisation point. If not, the trace begins with a packet, and has no such points.
     fn needs_synchronisation(&self) -> bool {
         true
+    }
+    /// Returns where the ring of the source is in a file of `len` bytes, if its buffer is a ring in memory. Such a source has a file of
+    /// its own, without frames.
+    fn ring(&self, _len: u64) -> Option<Result<Ring, TooShort>> {
+        None
     }
     /// Returns what the source speaks, in words.
     fn title(&self) -> String;
@@ -94,9 +108,9 @@ fn find(is_it: impl Fn(&dyn SourceKind) -> bool) -> Option<&'static dyn SourceKi
     coresight::KINDS.iter().chain(&*registered).copied().find(|kind| is_it(*kind))
 }
 
-/// Returns the names of the kinds that need not be registered.
-pub(crate) fn built_in() -> Vec<&'static str> {
-    coresight::KINDS.iter().map(|kind| kind.name()).collect()
+/// Returns the kinds that need not be registered.
+pub(crate) fn built_in() -> &'static [&'static dyn SourceKind] {
+    coresight::KINDS
 }
 
 pub(crate) fn named(name: &str) -> Option<&'static dyn SourceKind> {

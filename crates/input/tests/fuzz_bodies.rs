@@ -529,6 +529,7 @@ pub const SOURCES: &[&str] = &[
     "etrace,isa=rv64,encapsulation=smi,context_width=32,iaddress_width=64,iaddress_lsb=1,return_stack_size=4",
     "etrace,isa=rv32,encapsulation=standard,source_bits=4,timestamp_bytes=2,type_bits=2,id=3,nocontext=1",
     "etrace,isa=rv64,encapsulation=pulp",
+    "mtb,MTB_POSITION=0x444,MTB_MASTER=0x80000006,VTOR=0x100",
 ];
 
 /// File of parameters.

@@ -51,7 +51,7 @@ impl OpenOptions {
         self
     }
 
-    /// Sets how a raw trace file is packed. E-Trace has no packing.
+    /// Sets how a raw trace file is packed. E-Trace and MTB have no packing.
     #[must_use]
     pub fn packing(mut self, packing: Packing) -> Self {
         self.packing = Some(packing);
@@ -123,11 +123,11 @@ impl OpenOptions {
             self.refuse_description(path, "a log of tracewright")?;
             return Ok(log::open(path, kind)?);
         }
-        let is_etrace = self.sources.iter().any(|source| matches!(source, RawSource::Etrace(_)));
-        if is_etrace && self.packing.is_some() {
-            return failed("E-Trace is not read from frames, and has no --packing");
+        let unframed = self.sources.iter().find_map(RawSource::unframed);
+        if let (Some(name), Some(_)) = (&unframed, self.packing) {
+            return failed(&format!("{name} is not read from frames, and has no --packing"));
         }
-        match self.packing.or(is_etrace.then_some(Packing::Source)) {
+        match self.packing.or(unframed.and(Some(Packing::Source))) {
             Some(packing) => Ok(Capture::raw(path, packing, &self.sources)?),
             None if self.sources.is_empty() => {
                 let kind = if is_stdin { FileKind::of_stdin() } else { FileKind::of(path) };

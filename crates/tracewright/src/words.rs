@@ -102,7 +102,7 @@ pub enum Wanted {
 
 /// Describes how to make a capture like this one, but with something that it lacks.
 pub fn how_to_get(wanted: Wanted, capture: &Capture) -> String {
-    let is_perf = capture.buffers.iter().any(|buffer| buffer.pieces.is_some());
+    let is_perf = capture.buffers.iter().any(|buffer| buffer.pieces.is_some() && buffer.ring.is_none());
     let is_etrace = capture.sources.iter().any(|source| matches!(source.protocol, Protocol::Etrace(_)));
     // What QEMU executes, which has no clock, has a source for each thread, named after it.
     let is_thread = |name: &str| {

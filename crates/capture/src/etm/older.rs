@@ -180,8 +180,9 @@ impl Older for Etm3 {
     ) -> Result<Device<Self::Unit>, Error> {
         let etmtraceidr = id.get().into();
         let of = etm3::Registers { etmcr, etmtraceidr, ..etm3::Registers::default() };
-        let unit = etm3::encode::Encoder::new(&of, etm3::encode::Options { sync_every })
-            .map_err(|error| Error::Encoder(error.to_string()))?;
+        let unit =
+            etm3::encode::Encoder::new(&of, etm3::encode::Options { sync_every, ..Default::default() })
+                .map_err(|error| Error::Encoder(error.to_string()))?;
         let registers = registers(etmcr, of.etmidr, of.etmccer, etmtraceidr);
         Ok(Device { kind: "ETM3.5", registers, unit })
     }

@@ -662,7 +662,7 @@ impl BufferDecode<'_> {
 
     /// Says of which sources the trace does not tell where all branches went.
     fn report_no_broadcast(&self) {
-        for source in self.sources() {
+        for source in self.sources().filter(|source| !source.tells_all_branches()) {
             let on = source.register("TRCCONFIGR").is_some_and(|value| value >> 3 & 1 == 1);
             let what = match source.register("TRCBBCTLR") {
                 _ if !on => {

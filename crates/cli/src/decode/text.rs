@@ -246,7 +246,8 @@ fn other(line: &mut Line, at: &At<'_>, element: &Element, width: usize) -> std::
         }
         Element::Context(context, isa) => {
             let bits = if context.is_64bit { "AArch64" } else { "AArch32" };
-            write!(line, "context EL{} {bits} {} ({isa})", context.level, context.security)?;
+            let level = at.source.of.level_of(context).map(|level| format!("EL{level} ")).unwrap_or_default();
+            write!(line, "context {level}{bits} {} ({isa})", context.security)?;
             if let Some(id) = context.context_id {
                 write!(line, ", context ID {id:#x}")?;
             }

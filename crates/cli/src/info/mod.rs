@@ -161,7 +161,7 @@ fn text(out: &mut impl Write, capture: &Capture) -> std::io::Result<()> {
         writeln!(out, "\n{HEADING}buffer {}{END}: {size}", Printable(&buffer.name))?;
         writeln!(out, "  format   {}", format_words(capture, buffer))?;
         writeln!(out, "  file     {}", printable_path(&buffer.path))?;
-        if let Some(pieces) = &buffer.pieces {
+        if let (Some(pieces), None) = (&buffer.pieces, buffer.ring) {
             let packed = if pieces.iter().any(|piece| piece.packed.is_some()) { ", compressed" } else { "" };
             writeln!(out, "  pieces   {}{packed}", pieces.len())?;
         }
@@ -215,7 +215,7 @@ fn json(capture: &Capture) -> Value {
             "format": format_words(capture, buffer),
             "sources": names,
         });
-        if let Some(pieces) = &buffer.pieces {
+        if let (Some(pieces), None) = (&buffer.pieces, buffer.ring) {
             object["pieces"] = pieces.iter().map(piece).collect();
         }
         object
@@ -262,17 +262,7 @@ fn format_words(capture: &Capture, buffer: &Buffer) -> &'static str {
     match buffer.format {
         Packing::Source if is_etrace(capture, buffer) => "E-Trace messages",
         Packing::Source if tracewright::log::is_log(capture) => "chunks of a log",
-        packing => packing_words(packing),
-    }
-}
-
-fn packing_words(packing: Packing) -> &'static str {
-    match packing {
-        Packing::CoreSight => "CoreSight frames",
-        Packing::CoreSightFsync => "CoreSight frames with frame syncs",
-        Packing::CoreSightHsync => "CoreSight frames with frame and half syncs",
-        Packing::DstreamCoreSight => "CoreSight frames with frame syncs in DSTREAM blocks",
-        Packing::Source => "one source, unframed",
+        packing => packing.words(),
     }
 }
 

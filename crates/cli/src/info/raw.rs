@@ -9,7 +9,6 @@ use tracewright::survey::{Evidence, Fit, FoundSource, Survey};
 
 use tracewright_input::folder::CAPTURE_FILE;
 
-use super::packing_words;
 use crate::json::line;
 use crate::output::{Error, Form, Outcome, Output, printable_path};
 use crate::terminal::width;
@@ -44,7 +43,9 @@ fn text(out: &mut impl Write, path: &Path, survey: &Survey) -> std::io::Result<(
             1 => ", after the first byte".into(),
             skip => format!(", after the first {skip} bytes"),
         };
-        writeln!(out, "\n{how} {}{after}", packing_words(fit.packing))?;
+        let bit =
+            fit.samples_per_bit.map_or(String::new(), |samples| format!(", {samples:.1} samples a bit"));
+        writeln!(out, "\n{how} {}{bit}{after}", fit.packing.words())?;
         let is_chance = |source: &&FoundSource| source.syncs == 0 && source.bytes < survey.bytes / 100;
         for source in fit.sources.iter().filter(|source| !is_chance(source)) {
             let id = source.id.map_or("all".into(), |id| format!("ID {:#04x}", id.get()));
@@ -146,7 +147,7 @@ fn json(path: &Path, survey: &Survey) -> Value {
     let fit = |fit: &Fit| {
         json!({
             "packing": fit.packing.name(), "skip": fit.skip, "sources": fit.sources.iter().map(source).collect::<Vec<_>>(),
-            "bytes_lost": fit.lost, "options": fit.options(),
+            "samples_per_bit": fit.samples_per_bit, "bytes_lost": fit.lost, "options": fit.options(),
         })
     };
     json!({

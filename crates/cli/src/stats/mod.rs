@@ -163,8 +163,9 @@ impl Stats<'_> {
                 rows(out, &kinds, bytes)?;
             }
         }
+        let has_frames = self.buffer.format.is_framed() && !self.buffer.format.is_sampled();
         // With all sources shown, say where the rest went. A packet may end outside a part of the file.
-        if self.is_whole && self.buffer.format.is_framed() && self.wanted.len() == self.buffer.sources.len() {
+        if self.is_whole && has_frames && self.wanted.len() == self.buffer.sources.len() {
             let data: u64 = self.counted.sources.iter().map(|(_, counts)| counts.total().1).sum();
             let frames = read.saturating_sub(data + unread.values().sum::<u64>() + lost_bytes);
             writeln!(

@@ -1,7 +1,7 @@
 //! The committed samples are what our own emitter and framer write. `BLESS=1 cargo test` rewrites them.
 
 use crate::run::{files, root};
-use crate::support::{framed, hello, write_folder};
+use crate::support::{framed, hello, m33, swo, write_folder};
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use tracewright_etm::packet::{
     Timestamp, TraceInfo,
 };
 use tracewright_etm::{Params, Protocol, Registers};
-use tracewright_frames::{Framer, Options};
+use tracewright_frames::{Framer, Line, Options};
 use tracewright_input::Packing;
 use tracewright_testkit::Scratch;
 use tracewright_testkit::perf::{Form, Recording, who};
@@ -254,4 +254,32 @@ fn write_perf(dir: &Path) {
 #[test]
 fn perf_is_what_the_encoder_writes() {
     check("perf", write_perf);
+}
+
+/// A dump of the RAM that an RP2350 traces to: it is not full.
+fn write_rp2350(dir: &Path) {
+    fs::create_dir_all(dir).unwrap();
+    let mut dump = m33::trace();
+    dump.resize(512, 0);
+    fs::write(dir.join("trace.bin"), dump).unwrap();
+    fs::write(dir.join("firmware.elf"), m33::file()).unwrap();
+}
+
+#[test]
+fn rp2350_is_what_the_encoder_writes() {
+    check("rp2350", write_rp2350);
+}
+
+/// SWO as a UART adapter and as a logic analyser record it.
+fn write_swo(dir: &Path) {
+    fs::create_dir_all(dir).unwrap();
+    let bytes = swo::trace(true);
+    fs::write(dir.join("uart.bin"), swo::sampled(Line::Uart, 12.0, &bytes)).unwrap();
+    fs::write(dir.join("manchester.bin"), swo::sampled(Line::Manchester, 12.0, &bytes)).unwrap();
+    fs::write(dir.join("swo.bin"), bytes).unwrap();
+}
+
+#[test]
+fn swo_is_what_the_encoders_write() {
+    check("swo", write_swo);
 }

@@ -8,12 +8,15 @@
 //! * A branch address gives the target of a taken indirect branch, and with branch broadcast (ETMCR, bit 8) that of every taken branch.
 //! * With cycles (ETMCR, bit 12), the cycles that follow a block are told with its atoms.
 //! * What the registers do not enable is left out, so that one execution can be encoded for many trace units.
-//!
-//! Data accesses are not encoded.
+//! * An access follows the block whose last instruction makes it: the block is cut there ([`Ended::Cut`]). The first access of an
+//!   instruction has an address; those after it follow in memory.
 
 use core::num::NonZero;
+use std::collections::VecDeque;
 
-use tracewright_core::{Block, Context, Element, Ended, Exception, Flow, Isa, Security, TraceOn};
+use tracewright_core::{
+    Block, Context, DataAccess, DataKind, Element, Ended, Exception, Flow, Isa, Security, TraceOn,
+};
 
 use super::packet::{Atoms, Emitter, ExceptionBytes, Form, ISync, InstructionState, Packet, Reason};
 use super::{Params, ParamsError, Registers};
@@ -26,11 +29,13 @@ use crate::shared::exception;
 pub struct Options {
     /// Bytes after which an A-Sync and an I-Sync come. `None`: only at the start.
     pub sync_every: Option<NonZero<u32>>,
+    /// Accesses whose values come later, out of order: 3 at most. With 0, each value comes with its access.
+    pub late_values: u8,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { sync_every: NonZero::new(1024) }
+        Self { sync_every: NonZero::new(1024), late_values: 0 }
     }
 }
 
@@ -73,6 +78,11 @@ pub struct Encoder {
     isa: Isa,
     since_sync: usize,
     started: bool,
+    /// Number of accesses of the last instruction, while a decoder knows it.
+    accesses: Option<u32>,
+    /// Values that come later, oldest first: their tags, and they.
+    late: VecDeque<(u8, u32)>,
+    last_tag: u8,
 }
 
 impl Encoder {
@@ -97,6 +107,9 @@ impl Encoder {
             isa: Isa::A32,
             since_sync: 0,
             started: false,
+            accesses: None,
+            late: VecDeque::new(),
+            last_tag: 0,
         })
     }
 
@@ -118,6 +131,13 @@ impl Encoder {
             }
             Element::Exception(Exception { return_address: Some(address), .. }) => {
                 place(address, self.isa_at(address))?;
+            }
+            Element::Data { access: DataAccess { address, value, .. }, .. } => {
+                if let Some(wide) =
+                    address.into_iter().chain(value).find(|&word| u32::try_from(word).is_err())
+                {
+                    return Err(CannotEncode { address: wide });
+                }
             }
             _ => {}
         }
@@ -161,6 +181,8 @@ impl Encoder {
                 _ => self.time(cycles, bytes),
             },
             Element::Cycles(_) => self.time(0, bytes),
+            Element::Data { ref access, .. } => self.data(access, bytes),
+            Element::DataLost if self.params().data() => self.packet(&Packet::DataSuppressed, bytes),
             Element::Trigger => self.packet(&Packet::Trigger, bytes),
             Element::Lost(_) => {
                 self.leave(bytes);
@@ -199,6 +221,8 @@ impl Encoder {
 
     /// Says that an exception was taken whose handler is not traced. The table of handlers is at 0.
     fn leave(&mut self, bytes: &mut Vec<u8>) {
+        self.tell_late(0, bytes);
+        self.accesses = None;
         if let Some(exception) = self.exception.filter(|_| self.sync.is_none()) {
             self.go_to(exception::vector(exception.number).into(), Isa::A32, true, bytes);
         }
@@ -208,6 +232,7 @@ impl Encoder {
     fn block(&mut self, block: &Block, bytes: &mut Vec<u8>) {
         self.go_to(block.start, block.isa, false, bytes);
         self.isa = block.isa;
+        self.accesses = Some(0);
         let last = block.ended != Ended::NotTaken;
         let atoms = (1..block.count).map(|_| true).chain((block.count > 0).then_some(last));
         if self.params().cycle_accurate() {
@@ -260,6 +285,7 @@ impl Encoder {
         }
         let due = self.options.sync_every.is_some_and(|every| self.since_sync >= every.get() as usize);
         if self.sync.is_none() && due && !is_guess {
+            self.tell_late(0, bytes);
             self.packet(&Packet::Async, bytes);
             self.since_sync = 0;
             self.emitter.forget_timestamp();
@@ -290,6 +316,47 @@ impl Encoder {
             self.packet(&Packet::Vmid(id as u8), bytes);
         }
         self.told = Some(context);
+    }
+
+    /// Appends an access of the last instruction.
+    fn data(&mut self, access: &DataAccess, bytes: &mut Vec<u8>) {
+        let (addresses, values) = (self.params().data_addresses(), self.params().data_values());
+        let Some(before) = self.accesses.filter(|_| addresses || values) else { return };
+        if access.kind == DataKind::StoreFailed {
+            if values {
+                self.packet(&Packet::StoreFailed, bytes);
+            }
+            return;
+        }
+        self.accesses = Some(before.saturating_add(1));
+        let address = access.address.filter(|_| addresses && before == 0);
+        let address = address.map(|address| self.emitter.data_address(address as u32, false));
+        // Addresses are left out of all packets if they are not traced, and of those that are not the first.
+        let first = before == 0 && (address.is_some() || !addresses);
+        let most = usize::from(self.options.late_values.min(3));
+        let packet = match access.value.map(|value| value as u32) {
+            Some(value) if values && most > 0 => {
+                self.tell_late(most - 1, bytes);
+                // Tag 0 would be other packets.
+                let tag = 1 + self.last_tag % 3;
+                self.last_tag = tag;
+                self.late.push_back((tag, value));
+                Packet::Placeholder { tag, first, address }
+            }
+            Some(value) if values => Packet::Data { first, address, size: shortest(value), value },
+            None if values => Packet::ValueNotTraced { first, address },
+            _ => Packet::Data { first, address, size: 0, value: 0 },
+        };
+        self.packet(&packet, bytes);
+    }
+
+    /// Appends values that come later, until no more than `most` are left.
+    fn tell_late(&mut self, most: usize, bytes: &mut Vec<u8>) {
+        while self.late.len() > most
+            && let Some((tag, value)) = self.late.pop_front()
+        {
+            self.packet(&Packet::OutOfOrder { tag, size: shortest(value), value }, bytes);
+        }
     }
 
     /// Appends the atoms that wait for cycles, which took so many.
@@ -345,5 +412,15 @@ impl Encoder {
             self.emitter.packet(&Packet::Atoms(packet), bytes);
             rest = &rest[usize::from(packet.count)..];
         }
+    }
+}
+
+/// Returns the fewest bytes that a packet can tell a value with.
+const fn shortest(value: u32) -> u8 {
+    match value {
+        0 => 0,
+        1..=0xff => 1,
+        0x100..=0xffff => 2,
+        _ => 4,
     }
 }

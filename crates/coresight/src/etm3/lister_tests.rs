@@ -89,7 +89,8 @@ fn opencsd_reads_what_was_encoded() {
         let code = program_bytes(&mut rng, isa);
         let elements = execution(&mut rng, &program_of(code.clone()), isa, &params);
         let sync_every = NonZero::new(20 + rng.below(300) as u32);
-        let mut encoder = Encoder::new(&registers, encode::Options { sync_every }).unwrap();
+        let mut encoder =
+            Encoder::new(&registers, encode::Options { sync_every, ..Default::default() }).unwrap();
         let mut bytes = Vec::new();
         elements.iter().for_each(|element| encoder.element(element, &mut bytes).unwrap());
         if bytes.is_empty() {

@@ -6,6 +6,8 @@
 //! [`packet::Parser`] splits the bytes of a source into [`packet::Packet`]s. [`decode::Decoder`] follows the program with them, and emits
 //! elements. [`encode::Encoder`] does the reverse.
 
+#[cfg(test)]
+mod data_tests;
 pub mod decode;
 pub mod encode;
 #[cfg(test)]

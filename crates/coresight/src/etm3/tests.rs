@@ -267,7 +267,7 @@ fn data_belongs_to_the_newest_instruction() {
     assert_eq!(block, Some((0x8000, 3)));
 }
 
-fn registers(rng: &mut Rng) -> Registers {
+pub(super) fn registers(rng: &mut Rng) -> Registers {
     let etmcr = rng.next_u64() as u32 & (DATA | CYCLES | IDS | 1 << 8 | 1 << 28 | 1 << 30);
     let etmidr = *rng.pick(&[ORIGINAL, ALTERNATIVE]);
     let etmccer = rng.next_u64() as u32 & (1 << 26 | 1 << 29);
@@ -470,7 +470,7 @@ fn decode_rows<const ROWS: bool>(params: &Params, image: &Image, bytes: &[u8]) -
     elements
 }
 
-fn decode(params: &Params, image: &Image, bytes: &[u8]) -> Vec<Element> {
+pub(super) fn decode(params: &Params, image: &Image, bytes: &[u8]) -> Vec<Element> {
     let elements = decode_rows::<true>(params, image, bytes);
     assert_eq!(elements, decode_rows::<false>(params, image, bytes));
     elements.into_iter().map(|(_, element)| element).collect()
@@ -484,7 +484,8 @@ fn run(seed: u64) -> (Params, Image, Vec<Element>, Vec<u8>) {
     let isa = *rng.pick(&[Isa::A32, Isa::T32]);
     let image = program_of(program_bytes(&mut rng, isa));
     let executed = execution(&mut rng, &image, isa, &params);
-    let options = encode::Options { sync_every: std::num::NonZero::new(1 + rng.below(200) as u32) };
+    let sync_every = std::num::NonZero::new(1 + rng.below(200) as u32);
+    let options = encode::Options { sync_every, ..Default::default() };
     let mut encoder = Encoder::new(&registers, options).unwrap();
     let mut bytes = Vec::new();
     executed.iter().for_each(|element| encoder.element(element, &mut bytes).unwrap());
@@ -513,7 +514,7 @@ fn decoding_gives_back_what_was_encoded() {
 
 /// Contexts that repeat the last one are left out, and what comes right before tracing is switched on or after the last block: a trace
 /// has them only with an address.
-fn canonical(elements: &[Element]) -> Vec<Element> {
+pub(super) fn canonical(elements: &[Element]) -> Vec<Element> {
     let last = elements.iter().rposition(|element| matches!(element, Element::Block(_)));
     let mut all: Vec<Element> = Vec::new();
     for element in &elements[..last.map_or(0, |last| last + 1)] {

@@ -82,6 +82,11 @@ impl<'i> Decoder<'i> {
         &self.walker
     }
 
+    /// Returns the program.
+    pub fn image(&self) -> &'i Image {
+        self.walker.graph().image()
+    }
+
     /// Returns the graph of the program as far as it ran.
     pub fn graph_mut(&mut self) -> &mut Graph<'i> {
         self.walker.graph_mut()
@@ -106,6 +111,9 @@ impl<'i> Decoder<'i> {
     pub fn snapshot(&self) -> Snapshot {
         Snapshot { walker: self.walker.snapshot(), stream: self.stream.clone() }
     }
+
+    /// Does nothing: a parser skips no bytes.
+    pub fn skipping(&mut self, _offset: u64, _sink: &mut impl ElementSink) {}
 
     /// Resets the decoder. What was learnt about the program is kept.
     pub fn restart(&mut self, _offset: u64) {
@@ -241,7 +249,9 @@ impl<'i> Decoder<'i> {
             Stuck::NoTarget(address) => Element::Mismatch(Mismatch::NoTarget(address)),
             Stuck::NotTaken(address) => Element::Mismatch(Mismatch::NotTaken(address)),
             Stuck::Missed(from) => Element::Mismatch(Mismatch::Missed { from, to }),
-            Stuck::NoCall => Element::Lost(GapReason::Contradiction(Contradiction::ReturnStackEmpty)),
+            Stuck::NoCall | Stuck::UnseenCall => {
+                Element::Lost(GapReason::Contradiction(Contradiction::ReturnStackEmpty))
+            }
         };
         sink.element(offset, &element);
     }

@@ -10,4 +10,4 @@ mod params;
 #[cfg(test)]
 mod tests;
 
-pub use params::{Params, Ring};
+pub use params::{Params, Ring, TooShort};

@@ -8,7 +8,7 @@ use tracewright_testkit::Rng;
 use super::decode::{Decoder, Options};
 use super::encode::Encoder;
 use super::packet::{Branch, Kind, Packet, Parser};
-use super::{Params, Ring};
+use super::{Params, Ring, TooShort};
 
 const CODE: u64 = 0x1000;
 const BLOCKS: u64 = 40;
@@ -188,15 +188,31 @@ fn packets_are_read_and_written() {
 
 #[test]
 fn registers_tell_where_the_oldest_packet_is() {
-    let ring = |position, master, len| Params { position, master, vectors: 0 }.ring(len);
-    assert_eq!(ring(None, Some(5), 512), None);
-    // Not full, full, and a dump with more than the ring.
-    assert_eq!(ring(Some(0x2000_0040), Some(5), 512), Some(Ring { oldest: 0, written: 0x40, size: 512 }));
-    assert_eq!(ring(Some(0x2000_0044), Some(5), 512), Some(Ring { oldest: 0x40, written: 512, size: 512 }));
-    assert_eq!(ring(Some(0x244), Some(5), 1 << 20), Some(Ring { oldest: 0x40, written: 512, size: 512 }));
-    // A dump that is too short, and one of no packet.
-    assert_eq!(ring(Some(0x44), Some(0x1f), 0x83), Some(Ring { oldest: 0x40, written: 0x80, size: 0x80 }));
-    assert_eq!(ring(Some(0x44), None, 7), Some(Ring { oldest: 0, written: 0, size: 0 }));
+    let ring = |position, len| Params { position, master: 0x8000_0005, vectors: 0 }.ring(len);
+    let at = |start, oldest, written| Ok(Ring { start, size: 512, oldest, written });
+    // Not full, full, and just full.
+    assert_eq!(ring(0x2000_0040, 512), at(0, 0, 0x40));
+    assert_eq!(ring(0x2000_0044, 512), at(0, 0x40, 512));
+    assert_eq!(ring(4, 512), at(0, 0, 512));
+    // Within a whole SRAM.
+    assert_eq!(ring(0x644, 0x1000), at(0x600, 0x640, 512));
+    assert_eq!(ring(0xe40, 0x1000), at(0xe00, 0xe00, 0x40));
+    // A file that is cut, of which enough is there, and not.
+    assert_eq!(ring(0x40, 0x43), at(0, 0, 0x40));
+    assert_eq!(ring(0x44, 0x1ff), Err(TooShort { needed: 0x200, len: 0x1ff }));
+    assert_eq!(ring(0x48, 0x47), Err(TooShort { needed: 0x48, len: 0x47 }));
+    assert_eq!(ring(0x2000_0044, 0x1000), Err(TooShort { needed: 0x2000_0200, len: 0x1000 }));
+    // The stream goes on at the ring's start.
+    let ring = ring(0x644, 0x1000).unwrap();
+    assert_eq!(
+        [0x640, 0x7ff, 0x800, 0x83f].map(|position| ring.offset(position)),
+        [0x640, 0x7ff, 0x600, 0x63f]
+    );
+    let largest = Params { position: u32::MAX, master: u32::MAX, vectors: 0 };
+    assert_eq!(
+        largest.ring(1 << 35),
+        Ok(Ring { start: 0, size: 1 << 35, oldest: 0xffff_fff8, written: 1 << 35 })
+    );
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::problem::CannotDecode;
 use crate::protocol::Options;
 use crate::syntax::Skips;
 
-use super::module::{self, Module, decoder, packets};
+use super::module::{Module, Never, decoder, packets};
 
 /// ITM.
 #[derive(Debug)]
@@ -81,16 +81,6 @@ impl Module for Itm {
 }
 
 decoder!(decode::Decoder<'i>, Packet, Snapshot {});
-
-/// Watches for nothing: there are no segments.
-#[derive(Debug)]
-pub struct Never;
-
-impl module::Handover<Itm> for Never {
-    fn is_now(&mut self, _: u64, _: &Packet, _: &decode::Decoder<'_>) -> bool {
-        false
-    }
-}
 
 /// Returns the name of an exception. The thread has number 0.
 fn name(number: u16) -> String {

@@ -159,6 +159,16 @@ pub trait Handover<T: Module> {
     fn is_now(&mut self, offset: u64, packet: &T::Packet, decoder: &T::Decoder<'_>) -> bool;
 }
 
+/// Watches for nothing: streams are decoded in order.
+#[derive(Debug)]
+pub struct Never;
+
+impl<T: Module> Handover<T> for Never {
+    fn is_now(&mut self, _: u64, _: &T::Packet, _: &T::Decoder<'_>) -> bool {
+        false
+    }
+}
+
 /// Names the packets of a [`Module`], an enum with kinds and marks, and its parser.
 macro_rules! packets {
     ($packet:ident, $kind:ty, $parser:ty, $run:ty) => {

@@ -193,24 +193,24 @@ impl PacketRequest<'_> {
             if !std::mem::replace(&mut is_first, false) {
                 frames::FrameSink::reset(&mut lanes, piece.offset);
             }
-            is_passed = piece.offset >= self.range.to;
+            is_passed = buffer.ring.is_none() && piece.offset >= self.range.to;
             lanes.begin(piece.offset);
             while !is_passed && reading.chunk(CHUNK, &mut lanes)? && !lanes.visitor.is_done() {
-                is_passed = lanes.is_past(reading.at);
+                is_passed = buffer.ring.is_none() && lanes.is_past(reading.at);
             }
-            wanted += reading.at.min(self.range.to).saturating_sub(piece.offset.max(self.range.from));
+            wanted += self.range.bytes(buffer.ring, piece.offset, reading.at);
         }
         lanes.end_streams();
         let mut problems: Vec<_> = reading.take_faults().into_iter().map(Problem::File).collect();
         let (bytes, is_done) = (reading.bytes, lanes.visitor.is_done() || !self.range.is_all());
         let first = lanes.lanes.first().filter(|_| !is_done);
-        if let Some((offset, len)) = first.filter(|_| !lanes.is_framed).and_then(|lane| lane.seen.cut) {
+        if let Some((offset, len)) = first.filter(|_| !lanes.is_mapped).and_then(|lane| lane.seen.cut) {
             problems.push(Problem::EndsInside { offset, len });
         }
         if bytes == 0 {
             problems.push(Problem::Empty);
-        } else if buffer.format.is_framed() && !lanes.any_frame && !is_done {
-            problems.push(Problem::NoFrames { syncs: buffer.format != Packing::CoreSight, bytes });
+        } else if buffer.format != Packing::Source && !lanes.any_frame && !is_done {
+            problems.push(Problem::NoFrames { syncs: buffer.format.has_syncs(), bytes });
         } else if first.is_some_and(|lane| is_shared && !lane.seen.any) {
             problems.push(Problem::NoMessages { bytes });
         }
@@ -250,12 +250,15 @@ struct Lanes<'r> {
     lanes: Vec<Lane<'r>>,
     /// Lane of each trace ID.
     by_id: [Option<u8>; 0x80],
-    is_framed: bool,
+    /// Whether positions of a stream are not offsets in the file.
+    is_mapped: bool,
     is_shared: bool,
     how: How,
     /// Whether any frame was read.
     any_frame: bool,
-    /// The ID of an unframed buffer's source, if no protocol reads it.
+    /// The ID of the buffer's first source.
+    first: TraceId,
+    /// The same, if the buffer is unframed and no protocol reads the source.
     unreadable: Option<TraceId>,
     wants: &'r dyn Fn(u16) -> bool,
     range: Range,
@@ -326,12 +329,13 @@ impl Seen {
 impl<'r> Lanes<'r> {
     fn new(request: &PacketRequest<'r>, visitor: &'r mut dyn Visitor, how: How) -> Self {
         let PacketRequest { capture, buffer, wants, options, range, .. } = *request;
-        let is_framed = buffer.format.is_framed();
+        let is_mapped = buffer.format != Packing::Source;
         let sources: Vec<_> = buffer.sources.iter().map(|&index| Source::new(capture, index)).collect();
+        let first = sources.first().and_then(|source| source.of.id()).unwrap_or(TraceId::NULL);
         let shared = sources.iter().find_map(|source| source.plug().filter(|plug| plug.names_sources()));
-        let shared = shared.filter(|_| !is_framed);
-        let unreadable = sources.first().filter(|source| !is_framed && source.plug().is_none());
-        let unreadable = unreadable.map(|source| source.of.id().unwrap_or(TraceId::NULL));
+        let shared = shared.filter(|_| !is_mapped);
+        let unreadable = sources.first().filter(|source| !is_mapped && source.plug().is_none());
+        let unreadable = unreadable.map(|_| first);
         let streams: Vec<(_, Vec<_>)> = match shared {
             Some(plug) => vec![(plug, sources.into_iter().filter(|source| plug.reads(source.of)).collect())],
             None => {
@@ -347,7 +351,7 @@ impl<'r> Lanes<'r> {
             // Counting all needs no places.
             places: match how {
                 How::Count if range.is_all() => Places::Same,
-                _ => Places::new(buffer.format),
+                _ => Places::new(buffer),
             },
             range,
             seen: Seen::default(),
@@ -360,10 +364,11 @@ impl<'r> Lanes<'r> {
         Self {
             lanes,
             by_id,
-            is_framed,
+            is_mapped,
             is_shared,
             how,
             any_frame,
+            first,
             unreadable,
             wants,
             range,
@@ -385,8 +390,8 @@ impl<'r> Lanes<'r> {
 
     /// Starts a piece of the file at `offset`.
     fn begin(&mut self, offset: u64) {
-        // Positions of a stream in frames continue.
-        for lane in self.lanes.iter_mut().filter(|_| !self.is_framed) {
+        // Positions of a stream in frames, or of a serial line, continue.
+        for lane in self.lanes.iter_mut().filter(|_| !self.is_mapped) {
             lane.stream.begin(offset);
             lane.seen.cut = None;
         }
@@ -422,6 +427,10 @@ impl Lane<'_> {
 }
 
 impl Receive for Lanes<'_> {
+    fn first(&self) -> TraceId {
+        self.first
+    }
+
     fn unframed(&mut self, bytes: &[u8]) {
         match (self.lanes.first_mut(), self.unreadable) {
             (Some(lane), _) => lane.parse(Some(bytes), self.how, self.visitor),

@@ -1,5 +1,6 @@
 //! Bytes of a source read as every protocol that has the synchronisation pattern found in them.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use tracewright_input::{Capture, Packing, RawSource};
@@ -47,6 +48,9 @@ enum Sense {
 /// Bytes that a byte that is no packet, and a packet without sense, weigh against bytes of packets.
 const UNPARSED: u64 = 4;
 const IMPLAUSIBLE: u64 = 32;
+/// Fewest packets of ITM without synchronisation, and most kinds of them.
+const LEAST: u64 = 16;
+const MOST_HEADERS: usize = 12;
 /// Unfinished packet at the end, before which a stream was cut: no bytes against it.
 const CUT: Role = Role::Incomplete;
 
@@ -83,6 +87,20 @@ pub fn best(bytes: &[u8], cycles: bool) -> Option<Speaks> {
         }
     }
     best.map(|(_, speaks)| speaks)
+}
+
+/// Returns ITM without synchronisation packets, if the bytes are packets of few kinds with different values. There is no pattern to find, so
+/// only what memory hardly holds is recognised.
+pub fn unmarked(bytes: &[u8]) -> Option<Speaks> {
+    let (name, source) = ("ITM", "itm,sync=0");
+    let mut reader = Unmarked::default();
+    read(bytes, source, &mut reader)?;
+    let Unmarked { headers, values, packets, evidence } = reader;
+    let is_likely = evidence.unparsed == 0
+        && packets >= LEAST
+        && headers.len() <= MOST_HEADERS
+        && values.len() > headers.len();
+    is_likely.then(|| Speaks { name, source: Some(source.into()), evidence: Some(evidence) })
 }
 
 /// Returns all candidates. Of those that explain bytes as well, the first wins.
@@ -132,11 +150,16 @@ fn candidates(cycles: bool) -> Vec<Candidate> {
 
 /// Reads bytes as a source; `None` if there is no such source.
 fn evidence(bytes: &[u8], source: &str, sense: Sense) -> Option<Evidence> {
+    let mut reader = Reader { sense, evidence: Evidence::default() };
+    read(bytes, source, &mut reader)?;
+    Some(reader.evidence)
+}
+
+fn read(bytes: &[u8], source: &str, reader: &mut dyn Visitor) -> Option<()> {
     let (kind, rest) = source.split_once(',').unwrap_or((source, ""));
     let described = format!("{kind},id=0x10{}{rest}", if rest.is_empty() { "" } else { "," });
     let raw: RawSource = described.parse().or_else(|_| source.parse()).ok()?;
     let capture = Capture::raw(Path::new("-"), Packing::Source, &[raw]).ok()?;
-    let mut reader = Reader { sense, evidence: Evidence::default() };
     let request = PacketRequest {
         capture: &capture,
         buffer: capture.buffers.first()?,
@@ -146,8 +169,7 @@ fn evidence(bytes: &[u8], source: &str, sense: Sense) -> Option<Evidence> {
         range: Range::ALL,
         progress: &|_| {},
     };
-    request.visit(&mut reader).ok()?;
-    Some(reader.evidence)
+    request.visit(reader).ok().map(drop)
 }
 
 struct Reader {
@@ -177,6 +199,36 @@ impl Visitor for Reader {
         if self.evidence.syncs > 0 {
             self.evidence.unparsed += bytes.len() as u64;
         }
+    }
+}
+
+/// Bytes read as ITM from the first one on.
+#[derive(Default)]
+struct Unmarked {
+    /// First bytes of packets, and the bytes behind them.
+    headers: BTreeSet<u8>,
+    values: BTreeSet<u8>,
+    packets: u64,
+    evidence: Evidence,
+}
+
+impl Visitor for Unmarked {
+    fn packet(&mut self, found: &Found<'_>) {
+        let is_packet = matches!(found.kind.role, Role::Plain | Role::Sync) && !found.is_filler;
+        match (is_packet, found.bytes) {
+            (true, [header, rest @ ..]) => {
+                self.evidence.parsed += found.bytes.len() as u64;
+                self.packets += 1;
+                self.headers.insert(*header);
+                self.values.extend(rest.first());
+            }
+            (false, bytes) if found.kind.role != CUT => self.evidence.unparsed += bytes.len() as u64,
+            _ => {}
+        }
+    }
+
+    fn skipped(&mut self, _: &crate::Source<'_>, _: crate::Place, bytes: &[u8]) {
+        self.evidence.unparsed += bytes.len() as u64;
     }
 }
 

@@ -47,7 +47,7 @@ pub fn etrace(start: &[u8], bytes: u64) -> Option<Fit> {
     let (_, syncs, description) = best?;
     let speaks = Some(Speaks { name: "E-Trace", source: Some(description), evidence: None });
     let found = FoundSource { id: None, bytes, syncs, speaks };
-    Some(Fit { packing: Packing::Source, skip: 0, sources: vec![found], lost: 0 })
+    Some(Fit { packing: Packing::Source, skip: 0, samples_per_bit: None, sources: vec![found], lost: 0 })
 }
 
 /// Messages of E-Trace, read as a description says, and what speaks against it.

@@ -37,6 +37,8 @@ pub struct Fit {
     pub packing: Packing,
     /// Bytes before the first frame: frames need not begin where the file does.
     pub skip: u64,
+    /// Samples in a bit, if the file holds samples of a serial line.
+    pub samples_per_bit: Option<f64>,
     /// Sources that were found, by trace ID.
     pub sources: Vec<FoundSource>,
     /// Bytes that belong to no source: lost, or before the first synchronisation of frames.
@@ -140,7 +142,9 @@ pub fn survey(mut input: impl Read) -> io::Result<Survey> {
     let most = fits.first().map_or(0, patterns::Seen::strength);
     fits.retain(|view| 10 * view.strength() >= 9 * most);
     // Frames without half syncs are the same with and without looking for them.
-    fits.dedup_by_key(|view| (view.packing.is_framed(), view.skip, view.strength(), view.lost));
+    fits.dedup_by_key(|view| {
+        (view.packing.is_framed(), view.packing.is_sampled(), view.skip, view.strength(), view.lost)
+    });
     let mut found: Vec<_> = fits.iter().map(|view| view.fit(&start)).collect();
     let may_be_etrace = |view: &patterns::Seen| {
         view.sources.iter().all(|source| !matches!(source.looks, Looks::Etm { .. } | Looks::Stm))
@@ -157,6 +161,11 @@ pub fn survey(mut input: impl Read) -> io::Result<Survey> {
     {
         found.retain(|fit| !fit.sources.iter().any(FoundSource::is_etrace));
         found.insert(0, etrace);
+    }
+    if found.is_empty() {
+        // Samples of a line are bytes, too, so lines come first.
+        let received = others.iter().rev().filter(|view| view.is_received(bytes));
+        found.extend(received.map(|view| view.fit(&start)).find(|fit| fit.options().is_some()));
     }
     if found.is_empty() {
         let framed = others.into_iter().filter(|view| view.skip == 0 && view.is_framed(bytes));

@@ -41,6 +41,8 @@ pub struct Seen {
     pub packing: Packing,
     /// See [`Fit::skip`].
     pub skip: u64,
+    /// See [`Fit::samples_per_bit`].
+    pub samples_per_bit: Option<f64>,
     pub sources: Vec<SeenSource>,
     pub lost: u64,
 }
@@ -86,16 +88,23 @@ impl Seen {
         known > 0 && known >= all / 2 && self.lost <= bytes / 4
     }
 
+    /// Returns whether the bytes are those of one source, and nearly all are there.
+    pub fn is_received(&self, bytes: u64) -> bool {
+        !self.packing.is_framed() && self.lost <= bytes / 20
+    }
+
     /// Reads the sources in `start`, the first bytes of the file, as protocols.
     pub fn fit(&self, start: &[u8]) -> Fit {
         let mut view = View::of(self.packing, self.skip, Samples::default());
         view.feed(start);
+        view.unpack.finish(&mut view.streams);
         let samples = view.streams.by_id;
         let sources = self.sources.iter().map(|source| {
             let sample = samples.get(&source.id.map_or(0, TraceId::get)).map_or(&[][..], Vec::as_slice);
             source.found(sample)
         });
-        Fit { packing: self.packing, skip: self.skip, sources: sources.collect(), lost: self.lost }
+        let (sources, samples_per_bit) = (sources.collect(), self.samples_per_bit);
+        Fit { packing: self.packing, skip: self.skip, samples_per_bit, sources, lost: self.lost }
     }
 }
 
@@ -106,7 +115,7 @@ impl SeenSource {
             Some(Speaks { name, source: source.map(str::to_owned), evidence: None })
         };
         let speaks = match &self.looks {
-            Looks::Unknown => None,
+            Looks::Unknown => candidates::unmarked(sample),
             Looks::Etrace(source) => only("E-Trace", Some(source)),
             Looks::Etm { counts_cycles } => candidates::best(sample, *counts_cycles).or_else(|| {
                 only("ETMv4 or ETE", Some(if *counts_cycles { "etm4,TRCCONFIGR=0x11" } else { "etm4" }))
@@ -125,6 +134,10 @@ struct Samples {
 }
 
 impl Receive for Samples {
+    fn first(&self) -> TraceId {
+        TraceId::NULL
+    }
+
     fn unframed(&mut self, bytes: &[u8]) {
         let sample = self.by_id.entry(0).or_default();
         sample.extend_from_slice(&bytes[..bytes.len().min(SAMPLE - sample.len())]);
@@ -182,14 +195,15 @@ impl View {
         let found = (0..).zip(self.streams.by_id).filter(|(_, patterns)| patterns.bytes > 0);
         let sources = found.map(|(id, patterns)| {
             let (mut looks, mut syncs) = patterns.looks();
-            if is_framed && matches!(looks, Looks::Etrace(_)) {
-                // E-Trace is not read from frames.
+            if self.packing != Packing::Source && matches!(looks, Looks::Etrace(_)) {
+                // E-Trace is not read from frames or lines.
                 (looks, syncs) = (Looks::Unknown, 0);
             }
             let id = is_framed.then(|| TraceId::from_low_bits(id));
             SeenSource { id, bytes: patterns.bytes, looks, syncs }
         });
-        Seen { packing: self.packing, skip: self.skip, sources: sources.collect(), lost: self.streams.lost }
+        let (sources, samples_per_bit) = (sources.collect(), self.unpack.samples_per_bit());
+        Seen { packing: self.packing, skip: self.skip, samples_per_bit, sources, lost: self.streams.lost }
     }
 }
 
@@ -207,6 +221,10 @@ impl<S: Receive> View<S> {
 }
 
 impl Receive for Streams {
+    fn first(&self) -> TraceId {
+        TraceId::NULL
+    }
+
     fn unframed(&mut self, bytes: &[u8]) {
         self.by_id[0].feed(bytes);
     }

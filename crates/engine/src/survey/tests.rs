@@ -34,7 +34,13 @@ fn options_name_what_can_be_read() {
         syncs: 1,
         speaks: Some(Speaks { name: "", source: source.map(str::to_owned), evidence: None }),
     };
-    let fit = |packing, sources: &[FoundSource]| Fit { packing, skip: 0, sources: sources.to_vec(), lost: 0 };
+    let fit = |packing, sources: &[FoundSource]| Fit {
+        packing,
+        skip: 0,
+        samples_per_bit: None,
+        sources: sources.to_vec(),
+        lost: 0,
+    };
     let (etm, other) = (source(Some(0x10), Some("etm4,TRCCONFIGR=0x11")), source(Some(0x20), None));
     assert_eq!(
         fit(Packing::CoreSight, &[etm, other.clone()]).options().as_deref(),

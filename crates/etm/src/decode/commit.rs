@@ -64,6 +64,7 @@ impl Decoder<'_> {
                 let reason = if self.stream.overflowed { TraceOn::Overflow } else { TraceOn::Normal };
                 self.stream.overflowed = false;
                 self.stream.awaited = Awaited::Other;
+                self.stream.is_unseen = false;
                 self.walker.restart();
                 sink.element(offset, &Element::TraceOn(reason));
             }
@@ -108,12 +109,21 @@ impl Decoder<'_> {
     /// Continues execution at `address`.
     pub(super) fn arrive(&mut self, offset: u64, address: Address, sink: &mut impl ElementSink) {
         if !self.options.no_image {
+            self.seen_again(offset, address, sink);
             return self.set_address(address);
         }
         let branch = self.stream.awaited == Awaited::Branch;
         self.stream.awaited = Awaited::Nothing;
         let isa = self.isa(address.is);
         sink.element(offset, &Element::Target { address: address.value, isa, branch });
+    }
+
+    /// Emits that a path was not seen, if so, which led to `address`.
+    fn seen_again(&mut self, offset: u64, address: Address, sink: &mut impl ElementSink) {
+        if core::mem::take(&mut self.stream.is_unseen) {
+            let (next, isa) = (address.value, self.isa(address.is));
+            sink.element(offset, &Element::UnknownPath { start: None, next, isa, count: None });
+        }
     }
 
     pub(super) fn set_address(&mut self, address: Address) {
@@ -214,7 +224,10 @@ impl Decoder<'_> {
         match self.walker.address() {
             Some((address, _)) if address <= source.value => {}
             // What ran before is not known.
-            _ => self.walker.set_address(source.value, isa),
+            _ => {
+                self.seen_again(offset, source, sink);
+                self.walker.set_address(source.value, isa);
+            }
         }
         let synthesise = self.params.is_ete();
         let result = if self.options.join_source_walks {
@@ -261,6 +274,7 @@ impl Decoder<'_> {
         let tail_chained = is_m && address.value == TAIL_CHAINED;
         let return_address = (!tail_chained).then_some(address.value);
         if !tail_chained {
+            self.seen_again(offset, address, sink);
             if at_target {
                 if !self.options.no_image || self.stream.awaited != Awaited::Nothing {
                     self.arrive(offset, address, sink);
@@ -279,7 +293,7 @@ impl Decoder<'_> {
                     self.walker.run_to(address.value, &mut tell)
                 } else {
                     // Only a branch leads back there.
-                    self.walker.lose();
+                    self.walker.lose_way();
                     Err(Stuck::Missed(here))
                 };
                 if let Err(stuck) = result {
@@ -309,6 +323,7 @@ impl Decoder<'_> {
             self.stream.awaited = Awaited::Nothing;
             return Ok(());
         }
+        self.stream.is_unseen = false;
         if !self.stream.needs_context {
             if let Err(stuck) = self.walker.no_target() {
                 self.stuck(offset, stuck, 0, sink)?;
@@ -358,6 +373,10 @@ impl Decoder<'_> {
             Stuck::NotTaken(address) => Element::Mismatch(Mismatch::NotTaken(address)),
             Stuck::Missed(from) => Element::Mismatch(Mismatch::Missed { from, to }),
             Stuck::NoCall => return Err(Contradiction::ReturnStackEmpty),
+            Stuck::UnseenCall => {
+                self.stream.is_unseen = true;
+                return Ok(());
+            }
         };
         sink.element(offset, &element);
         Ok(())

@@ -50,6 +50,8 @@ pub(super) struct Stream {
     /// Instruction set of the last address.
     last_is: InstructionSet,
     pub(super) overflowed: bool,
+    /// Whether a return led where nothing tells, until the next address.
+    pub(super) is_unseen: bool,
     /// Without a program: the reason why the next address is emitted.
     pub(super) awaited: Awaited,
     /// Whether timestamps have no meaning before the next marker.
@@ -67,6 +69,7 @@ impl Stream {
             needs_context: true,
             last_is: InstructionSet::Is0,
             overflowed: false,
+            is_unseen: false,
             awaited: Awaited::Other,
             awaits_marker: params.timestamp_markers,
         }

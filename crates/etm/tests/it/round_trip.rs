@@ -1,10 +1,12 @@
 //! Random programs under random trace units: what was executed, encoded and decoded, is what was executed.
 
+use std::collections::BTreeMap;
+
 use tracewright_core::{Element, Ended, Flow, GapReason, MemorySpace};
 use tracewright_etm::Params;
 use tracewright_etm::decode::{Decoder, Feed, Options};
 use tracewright_etm::packet::Parser;
-use tracewright_flow::{BlockCounts, Counts, ElementSink, Where};
+use tracewright_flow::{BlockCounts, Counts, ElementSink, Instructions, Where};
 use tracewright_image::{Builder, Bytes, Image};
 use tracewright_testkit::program::{self, Program};
 use tracewright_testkit::{Reader, Rng, Run, traced};
@@ -117,4 +119,63 @@ fn decoding_gives_back_what_was_encoded() {
             }
         }
     }
+}
+
+/// The program without a part of its code.
+fn image_with_hole(program: &Program, rng: &mut Rng) -> Image {
+    let mut builder = Builder::default();
+    for segment in &program.segments {
+        let (len, unit) = (segment.bytes.len() as u64, 4);
+        let from = rng.below(len / unit) * unit;
+        let to = (from + unit * (1 + rng.sized(8))).min(len);
+        for part in [0..from, to..len] {
+            let bytes = segment.bytes[part.start as usize..part.end as usize].to_vec();
+            if !bytes.is_empty() {
+                builder
+                    .raw("part", Bytes::new(bytes), segment.address + part.start, MemorySpace::ANY)
+                    .unwrap();
+            }
+        }
+    }
+    builder.build()
+}
+
+/// Instructions by the packet that told them, in order.
+fn instructions(run: &Run, image: &Image, whole: &Image) -> BTreeMap<u64, Vec<u64>> {
+    let mut told = BTreeMap::<u64, Vec<u64>>::new();
+    decode_into(run, image, 1, |offset: u64, element: &Element| {
+        if let Element::Block(block) = element {
+            let addresses = Instructions::new(whole, MemorySpace::ANY, block).map(|of| of.address);
+            told.entry(offset).or_default().extend(addresses);
+        }
+    });
+    told
+}
+
+/// Where code is missing, less is decoded, and nothing that did not run: calls and returns that were not seen leave the return stack
+/// unknown.
+#[test]
+fn without_some_code_nothing_else_is_decoded() {
+    let (mut decoded, mut executed, mut unseen) = (0, 0, 0);
+    for seed in 0..600 {
+        let mut rng = Rng::new(seed);
+        let size = 1 << (8 + rng.below(4));
+        let program = program::generate(&mut rng, size);
+        let whole = image(&program);
+        let part = image_with_hole(&program, &mut rng);
+        let run = Run::random(&mut rng, &program, 0x10, Reader::Any);
+        let expected = instructions(&run, &whole, &whole);
+        for (offset, found) in instructions(&run, &part, &whole) {
+            let mut ran = expected.get(&offset).into_iter().flatten();
+            let ran = found.iter().all(|address| ran.any(|of| of == address));
+            assert!(ran, "seed {seed}, packet at {offset:#x}: {found:x?}, of {:x?}", expected.get(&offset));
+            decoded += found.len();
+        }
+        executed += expected.values().map(Vec::len).sum::<usize>();
+        decode_into(&run, &part, 1, |_: u64, element: &Element| {
+            unseen += u32::from(matches!(element, Element::UnknownPath { start: None, count: None, .. }));
+        });
+    }
+    assert!(2 * decoded > executed && decoded < executed, "{decoded} of {executed}");
+    assert!(unseen > 20, "{unseen}");
 }

@@ -28,7 +28,7 @@ impl Walker<'_> {
             let (start, end) = (node.start(), node.end());
             // The address is inside the block or after it: where a block of another program would end.
             if !at_end && last < end || start > last {
-                self.lose();
+                self.lose_way();
                 return Err(Stuck::Missed(start));
             }
             // A wait that is not traced does not end a walk to the next branch.
@@ -110,7 +110,7 @@ impl Walker<'_> {
         if self.graph.image().read(address, space).is_empty() {
             stuck = Stuck::NoCode(address);
         }
-        self.lose();
+        self.lose_way();
         Err(stuck)
     }
 }

@@ -5,5 +5,6 @@ mod damage;
 mod demux;
 mod frames;
 mod laws;
+mod line;
 mod listings;
 mod syncs;

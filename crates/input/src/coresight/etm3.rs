@@ -13,12 +13,16 @@ use crate::{CoreKind, CoreProfile};
 #[derive(Debug)]
 pub(crate) struct Etm3;
 
-/// Registers that a capture must have.
-const REGISTERS: [&str; 4] = ["etmcr", "etmidr", "etmccer", "etmtraceidr"];
+/// What tells of a source. `id` is as good as the last register.
+const NAMES: [&str; 5] = ["id", "etmcr", "etmidr", "etmccer", "etmtraceidr"];
 
 impl SourceKind for Etm3 {
     fn name(&self) -> &'static str {
         "etm3"
+    }
+
+    fn takes(&self) -> &'static str {
+        "id, core, and the registers ETMCR, ETMIDR and ETMCCER, which are needed; ETMTRACEIDR instead of id."
     }
 
     fn device(&self) -> Option<&'static str> {
@@ -31,7 +35,7 @@ impl SourceKind for Etm3 {
 
     fn params(&self, given: &[(String, String)]) -> Result<Arc<dyn SourceParams>, WrongParam> {
         let (core, given): (Vec<_>, Vec<_>) = given.iter().cloned().partition(|(name, _)| name == "core");
-        let given = Given::new(&given, &REGISTERS, "etm")?;
+        let given = Given::new(&given, &NAMES, "etm")?;
         // An ID register tells how packets are encoded: no value can be assumed.
         let registers = Registers {
             etmcr: given.need("etmcr")?,

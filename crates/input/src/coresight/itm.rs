@@ -16,12 +16,16 @@ impl SourceKind for Itm {
         "itm"
     }
 
+    fn takes(&self) -> &'static str {
+        "id if it is in frames, ITMTCR (how fast local timestamps count), and sync=0 if the trace has no synchronisation packets."
+    }
+
     fn device(&self) -> Option<&'static str> {
         Some("ITM")
     }
 
     fn params(&self, given: &[(String, String)]) -> Result<Arc<dyn SourceParams>, WrongParam> {
-        let given = Given::new(given, &["itmtcr", "sync"], "itm")?;
+        let given = Given::new(given, &["id", "itmtcr", "sync"], "itm")?;
         let starts_aligned = match given.get("sync") {
             None | Some(1) => false,
             Some(0) => true,

@@ -2,6 +2,7 @@
 
 mod etm3;
 mod itm;
+mod mtb;
 mod ptm;
 mod stm;
 
@@ -10,13 +11,13 @@ use std::collections::BTreeMap;
 use crate::registry::{SourceKind, WrongParam};
 
 /// All kinds that are built in.
-pub(crate) const KINDS: &[&dyn SourceKind] = &[&etm3::Etm3, &ptm::Ptm, &itm::Itm, &stm::Stm];
+pub(crate) const KINDS: &[&dyn SourceKind] = &[&etm3::Etm3, &ptm::Ptm, &itm::Itm, &stm::Stm, &mtb::Mtb];
 
-/// Names and values of a source's description: registers with numbers, and `id`.
+/// Names and values of a source's description: registers with numbers, and `id` where there is a trace ID.
 pub(crate) struct Given(BTreeMap<String, u32>);
 
 impl Given {
-    /// Takes the registers that a protocol has, and `id`. Names in captures that it does not have are left out if they look like
+    /// Takes the names that a protocol has. Others in captures are left out if they look like
     /// registers of the same trace unit: snapshots list many more than are needed.
     pub(crate) fn new(
         given: &[(String, String)],
@@ -25,13 +26,13 @@ impl Given {
     ) -> Result<Self, WrongParam> {
         let mut numbers = BTreeMap::new();
         for (name, text) in given {
-            let is_known = known.contains(&name.as_str()) || name == "id";
+            let is_known = known.contains(&name.as_str());
             if !is_known && name.starts_with(others_begin_with) {
                 continue;
             }
             let wrong = |why: String| WrongParam { name: name.clone(), why };
             if !is_known {
-                return Err(wrong(format!("expected id or one of {}", known.join(", "))));
+                return Err(wrong(format!("expected one of {}", known.join(", "))));
             }
             let number = number(text).ok_or_else(|| wrong(format!("{text:?}: expected a 32-bit number")))?;
             if numbers.insert(name.clone(), number).is_some() {

@@ -17,13 +17,17 @@ impl SourceKind for Ptm {
         "ptm"
     }
 
+    fn takes(&self) -> &'static str {
+        "id and the registers ETMCR (needed), ETMIDR, ETMCCER and ETMTRACEIDR."
+    }
+
     /// Also `PFT1`: both are snapshot names of this protocol.
     fn device(&self) -> Option<&'static str> {
         Some("PTM1")
     }
 
     fn params(&self, given: &[(String, String)]) -> Result<Arc<dyn SourceParams>, WrongParam> {
-        let names = ["etmcr", "etmidr", "etmccer", "etmtraceidr"];
+        let names = ["id", "etmcr", "etmidr", "etmccer", "etmtraceidr"];
         let given = Given::new(given, &names, "etm")?;
         let usual = Registers::default();
         let registers = Registers {
@@ -66,6 +70,10 @@ impl SourceParams for Params {
             ),
             ("virtual machine IDs", on(self.vmids())),
         ]
+    }
+
+    fn tells_all_branches(&self) -> bool {
+        self.branch_broadcast()
     }
 
     fn has_cycles(&self) -> bool {

@@ -16,12 +16,16 @@ impl SourceKind for Stm {
         "stm"
     }
 
+    fn takes(&self) -> &'static str {
+        "id, or the register STMTCSR."
+    }
+
     fn device(&self) -> Option<&'static str> {
         Some("STM")
     }
 
     fn params(&self, given: &[(String, String)]) -> Result<Arc<dyn SourceParams>, WrongParam> {
-        let given = Given::new(given, &["stmtcsr"], "stm")?;
+        let given = Given::new(given, &["id", "stmtcsr"], "stm")?;
         let stmtcsr = given.get("stmtcsr");
         let id = match (given.get("id"), stmtcsr) {
             (None, Some(stmtcsr)) => stmtcsr >> 16 & 0x7f,

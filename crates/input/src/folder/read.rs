@@ -57,6 +57,7 @@ pub(crate) fn open(dir: &Path) -> Result<Capture, Problem> {
         ..Capture::default()
     };
     capture.check_lengths();
+    capture.unroll_rings();
     Ok(capture)
 }
 
@@ -238,7 +239,7 @@ fn buffer(
         Some((names, line)) => with_names(document, &names, line, sources),
     };
     let sources = together(document, line, &name, &wanted, sources);
-    Ok(Buffer { name, path, format: Packing::Source, sources, pieces: None, contents: None })
+    Ok(Buffer { name, path, format: Packing::Source, sources, pieces: None, contents: None, ring: None })
 }
 
 /// Returns the indices of the sources that a buffer names.

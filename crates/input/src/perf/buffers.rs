@@ -143,6 +143,7 @@ pub(super) fn buffers(
             sources: of,
             pieces: Some(pieces),
             contents: None,
+            ring: None,
         });
     }
     buffers

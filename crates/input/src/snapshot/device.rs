@@ -58,7 +58,7 @@ fn check_kind(class: &DeviceClass, kind: &str, line: u32, log: &mut Log<'_>) {
             log.warning(
                 line,
                 format!(
-                    "unknown trace source type {shown}: expected ETM4, ETE, ETM3, PTM1, PFT1, STM or ITM"
+                    "unknown trace source type {shown}: expected ETM4, ETE, ETM3, PTM1, PFT1, STM, ITM or MTB"
                 ),
             );
         }

@@ -116,7 +116,7 @@ fn unknown_class_and_types() {
         .with("etm_0.ini", SOURCE.replace("ETM4", "ETM9.1"));
     let snapshot = folder.check(&[
         "cpu_0.ini:4: warning: unknown core type \"Z80\": expected a name like Cortex-A53 or a pattern like ARMv8-A",
-        "etm_0.ini:4: warning: unknown trace source type \"ETM9.1\": expected ETM4, ETE, ETM3, PTM1, PFT1, STM or ITM",
+        "etm_0.ini:4: warning: unknown trace source type \"ETM9.1\": expected ETM4, ETE, ETM3, PTM1, PFT1, STM, ITM or MTB",
         "x.ini:3: warning: unknown class \"teapot\": expected core or trace_source; the device is not used",
         "y.ini:3: warning: unknown core type \"\": expected a name like Cortex-A53 or a pattern like ARMv8-A",
     ]);

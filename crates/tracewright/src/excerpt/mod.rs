@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use tracewright_core::{Element, GapReason, MemorySpace, Stamp};
 use tracewright_engine::{Engine, MissingCode, Problem, Range, SourceTally, Tally};
-use tracewright_input::{Buffer, Packing, Protocol};
+use tracewright_input::{Buffer, Protocol};
 
 pub(crate) use self::near::{LastElements, Near};
 use crate::clocks::{ClockEnd, Clocks};
@@ -143,7 +143,7 @@ impl Trace {
         // Some read everything anyway.
         let needs_start = options.clocks.is_some()
             || self.needs_all()
-            || buffer.format == Packing::DstreamCoreSight
+            || buffer.format.needs_start()
             || buffer
                 .sources
                 .iter()
@@ -203,9 +203,10 @@ fn part(asked: Range, around: Option<u64>, end: Option<u64>, distance: u64) -> R
     Range { from: asked.from.max(from), to: asked.to.min(to) }
 }
 
-/// Returns the offset at which a buffer's trace ends, if the file can be read from anywhere.
+/// Returns the offset at which a buffer's trace ends, if the file can be read from anywhere, and its end is newer than all before it.
 fn end_of(buffer: &Buffer) -> Option<u64> {
     match &buffer.pieces {
+        _ if buffer.ring.is_some() => None,
         Some(pieces) => pieces.iter().map(|piece| piece.offset.saturating_add(piece.len)).max(),
         None => buffer.path.metadata().ok().filter(std::fs::Metadata::is_file).map(|file| file.len()),
     }

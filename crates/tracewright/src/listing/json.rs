@@ -162,8 +162,9 @@ pub(crate) fn fields(line: &mut Line, at: &At<'_>, element: &Element) -> std::fm
             number(line, "context_id", context.context_id)
         }
         Element::Context(context, isa) => {
-            let (level, security) = (context.level, context.security);
-            write!(line, r#","kind":"context","el":{level},"security":"{security}","isa":"{isa}""#)?;
+            line.write_str(r#","kind":"context""#)?;
+            number(line, "el", at.source.of.level_of(context).map(u32::from))?;
+            write!(line, r#","security":"{}","isa":"{isa}""#, context.security)?;
             number(line, "context_id", context.context_id)?;
             number(line, "vmid", context.vmid)
         }

@@ -174,6 +174,7 @@ fn add_source(capture: &mut Capture, name: String, params: Params, pieces: Optio
         sources: vec![capture.sources.len()],
         pieces,
         contents: None,
+        ring: None,
     });
     let source = Source::new(name, Protocol::Registered(Arc::new(params)));
     capture.sources.push(Source { thread, ..source });

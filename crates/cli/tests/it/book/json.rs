@@ -16,6 +16,8 @@ use super::{BOOK, Place, root};
 const RUNS: &[(&str, &str)] = &[
     ("packets", "packets samples/two-cores --json"),
     ("packets", "packets samples/etrace --json"),
+    // Bytes of any kind are packets of an MTB.
+    ("packets", "packets samples/etrace/trace.bin --source mtb,MTB_POSITION=0x84,MTB_MASTER=0 --json"),
     ("stats", "stats samples/two-cores --json"),
     ("stats", "stats samples/etrace --json"),
     ("stats of a log", "stats samples/retirement.log --json"),
@@ -28,6 +30,7 @@ const RUNS: &[(&str, &str)] = &[
     ("info of a log", "info samples/retirement.log --json"),
     ("info of a raw file", "info samples/two-cores/buffer_0.bin --json"),
     ("info of a raw file", "info samples/etrace/trace.bin --json"),
+    ("info of a raw file", "info samples/swo/uart.bin --json"),
     ("decode", "decode samples/hello --image samples/hello/hello.elf --elements --json"),
     ("decode", "decode samples/hello --image samples/hello/hello.elf --instructions --json"),
     ("decode", "decode samples/two-cores --elements --json"),

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use super::older;
 use crate::damage::SOURCES;
 use crate::perf_run_time::jitted;
 use crate::run::{elf, files, root, run, words};
@@ -57,7 +58,7 @@ fn sample(path: &str) -> Vec<u8> {
 }
 
 impl Input {
-    fn file(kind: Kind, name: &str, bytes: Vec<u8>) -> Self {
+    pub fn file(kind: Kind, name: &str, bytes: Vec<u8>) -> Self {
         Self {
             kind,
             files: vec![(name.into(), bytes)],
@@ -73,12 +74,12 @@ impl Input {
         Self { kind, victims: files.len(), files, path: "in".into(), options: Vec::new() }
     }
 
-    fn with(mut self, name: &str, bytes: Vec<u8>) -> Self {
+    pub fn with(mut self, name: &str, bytes: Vec<u8>) -> Self {
         self.files.push((name.into(), bytes));
         self
     }
 
-    fn options(mut self, options: &str) -> Self {
+    pub fn options(mut self, options: &str) -> Self {
         self.options.extend(words(options));
         self
     }
@@ -141,6 +142,7 @@ pub fn make() -> Vec<Input> {
         Input::file(Kind::PluginLog, "plugin.log", sample("retirement.log")),
     ];
     inputs.extend(recorded());
+    inputs.extend(older::make());
     inputs.push(run_time_code());
     for (name, text) in TEXT_LOGS {
         let log = Input::file(Kind::Log, name, text.into()).with("program.elf", program("args.elf"));

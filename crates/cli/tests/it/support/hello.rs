@@ -7,7 +7,7 @@ use tracewright_etm::Registers;
 use tracewright_etm::encode::{Encoder, Options};
 
 #[path = "../../../../image/tests/it/support/mod.rs"]
-mod elf;
+pub mod elf;
 
 pub const MAIN: u64 = 0x40_0000;
 const LOOP: u64 = 0x40_000c;

@@ -3,9 +3,11 @@
 pub mod delta;
 pub mod hello;
 pub mod hostile_elf;
+pub mod m33;
 pub mod opencsd;
 pub mod processes;
 pub mod recorded;
+pub mod swo;
 
 use std::num::NonZero;
 use std::path::Path;

@@ -63,6 +63,8 @@ struct Stream {
     vmid: Option<u32>,
     context_id: Option<u32>,
     overflowed: bool,
+    /// Whether a return led where nothing tells, until the next address.
+    is_unseen: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +85,15 @@ enum State {
 
 impl Stream {
     const fn new(state: State) -> Self {
-        Self { state, context: None, isa: None, vmid: None, context_id: None, overflowed: false }
+        Self {
+            state,
+            context: None,
+            isa: None,
+            vmid: None,
+            context_id: None,
+            overflowed: false,
+            is_unseen: false,
+        }
     }
 }
 
@@ -362,6 +372,7 @@ impl<'i> Decoder<'i> {
                 let here = self.walker.address().map(|(address, _)| address);
                 if here.is_none() {
                     self.no_target(offset, sink);
+                    self.stream.is_unseen = false;
                 }
                 let taken = Exception {
                     number: exception.number,
@@ -416,7 +427,7 @@ impl<'i> Decoder<'i> {
         let address = u64::from(address);
         let Some(isa) = state.isa().filter(|_| known == 32) else {
             // Bytecodes of Jazelle, or an address of which only the low bits are known.
-            self.walker.lose();
+            self.walker.lose_way();
             if state == InstructionState::Jazelle && !self.options.like_opencsd {
                 let space = self.walker.space();
                 sink.element(offset, &Element::NoCode { address, space });
@@ -426,7 +437,15 @@ impl<'i> Decoder<'i> {
         if self.options.no_image {
             sink.element(offset, &Element::Target { address, isa, branch });
         }
+        self.seen_again(offset, address, isa, sink);
         self.walker.set_address(address, isa);
+    }
+
+    /// Emits that a path was not seen, if so, which led to an address.
+    fn seen_again(&mut self, offset: u64, next: u64, isa: Isa, sink: &mut impl ElementSink) {
+        if std::mem::take(&mut self.stream.is_unseen) {
+            sink.element(offset, &Element::UnknownPath { start: None, next, isa, count: None });
+        }
     }
 
     fn i_sync(&mut self, offset: u64, sync: &ISync, sink: &mut impl ElementSink) {
@@ -437,9 +456,11 @@ impl<'i> Decoder<'i> {
             if !self.options.like_opencsd && !self.options.no_image {
                 self.catch_up(offset, at, isa, sink);
             }
+            self.seen_again(offset, at, isa, sink);
             self.walker.flush_returns();
         } else {
             self.no_target(offset, sink);
+            self.stream.is_unseen = false;
             self.walker.restart();
             let reason = match reason {
                 ISyncReason::Overflow => TraceOn::Overflow,
@@ -522,7 +543,7 @@ impl<'i> Decoder<'i> {
         let ran = if here <= last {
             self.walker.run_to(last + len, &mut Tell::new(offset, self.options, sink))
         } else {
-            self.walker.lose();
+            self.walker.lose_way();
             Err(Stuck::Missed(here))
         };
         if let Err(stuck) = ran {
@@ -545,6 +566,10 @@ impl<'i> Decoder<'i> {
     fn stuck(&mut self, offset: u64, stuck: Stuck, to: u64, sink: &mut impl ElementSink) {
         let space = self.walker.space();
         let element = match stuck {
+            Stuck::UnseenCall => {
+                self.stream.is_unseen = true;
+                return;
+            }
             Stuck::NoCode(address) => Element::NoCode { address, space },
             Stuck::Endless(address) => Element::Mismatch(Mismatch::Endless(address)),
             Stuck::NotCode(address) => Element::Mismatch(Mismatch::NotCode(address)),

@@ -1,9 +1,11 @@
 //! Executions of random A32 and T32 programs: what is encoded is decoded to the same, with every option.
 
+use std::collections::BTreeMap;
+
 use tracewright_core::{
     Block, Class, Context, Element, Ended, Exception, Flow, Isa, MemorySpace, Role, Security, TraceOn,
 };
-use tracewright_flow::Graph;
+use tracewright_flow::{Graph, Instructions};
 use tracewright_image::{Bytes, Image};
 use tracewright_testkit::Rng;
 
@@ -350,4 +352,50 @@ fn any_bytes_are_read() {
         parser.finish(&mut sink);
         assert_eq!(end, bytes.len() as u64);
     }
+}
+
+/// Where code is missing, less is decoded, and nothing that did not run.
+#[test]
+fn without_some_code_nothing_else_is_decoded() {
+    let (mut decoded, mut executed, mut unseen) = (0, 0, 0);
+    for (seed, params) in (0..).zip((0..5).flat_map(|_| all_params())) {
+        let mut rng = Rng::new(3000 + seed);
+        let program = program(&mut rng);
+        let mut part = Image::builder();
+        for (base, bytes) in &program.code {
+            let hole = rng.below(bytes.len() as u64 / 4) as usize * 4;
+            let after = (hole + 32).min(bytes.len());
+            part.raw("code", Bytes::from(bytes[..hole.max(4)].to_vec()), *base, MemorySpace::ANY).unwrap();
+            if after < bytes.len() {
+                let address = base + after as u64;
+                part.raw("code", Bytes::from(bytes[after..].to_vec()), address, MemorySpace::ANY).unwrap();
+            }
+        }
+        let ran = execute(&program, &mut rng, 300, &params);
+        let bytes = encode(&params, &ran, encode::Options::default());
+        let mut addresses = |image: &Image| {
+            let mut told = BTreeMap::<u64, Vec<u64>>::new();
+            for (offset, element) in decode(&params, image, &[&bytes]) {
+                match element {
+                    Element::Block(block) => {
+                        let all = Instructions::new(&program.image, SPACE, &block).map(|of| of.address);
+                        told.entry(offset).or_default().extend(all);
+                    }
+                    Element::UnknownPath { .. } => unseen += 1,
+                    _ => {}
+                }
+            }
+            told
+        };
+        let expected = addresses(&program.image);
+        for (offset, found) in addresses(&part.build()) {
+            let mut of_packet = expected.get(&offset).into_iter().flatten();
+            let ran = found.iter().all(|address| of_packet.any(|of| of == address));
+            assert!(ran, "seed {seed}, packet at {offset:#x}: {found:x?}, of {:x?}", expected.get(&offset));
+            decoded += found.len();
+        }
+        executed += expected.values().map(Vec::len).sum::<usize>();
+    }
+    assert!(2 * decoded > executed && decoded < executed, "{decoded} of {executed}");
+    assert!(unseen > 20, "{unseen}");
 }
