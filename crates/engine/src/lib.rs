@@ -28,6 +28,7 @@ mod lane;
 mod limits;
 mod line;
 mod missing;
+mod ntrace;
 mod packets;
 mod pipeline;
 mod place;

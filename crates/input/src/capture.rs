@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tracewright_core::{Context, TraceId};
+use tracewright_core::{Context, Isa, TraceId};
 use tracewright_etm as etm;
 use tracewright_image::{Bytes, Moment};
 
@@ -149,6 +149,23 @@ impl Buffer {
     }
 }
 
+impl From<EtraceSource> for Protocol {
+    fn from(source: EtraceSource) -> Self {
+        Self::Etrace(Box::new(source))
+    }
+}
+
+impl Protocol {
+    /// Returns the setting in which another source differs that cannot share a stream with this one for that reason.
+    pub(crate) fn differs(&self, other: &Self) -> Option<&'static str> {
+        match (self, other) {
+            (Self::Etrace(one), Self::Etrace(other)) => differs(&one.config, &other.config),
+            (Self::Registered(one), Self::Registered(other)) => one.differs(&**other),
+            _ => None,
+        }
+    }
+}
+
 impl Source {
     /// Creates a source of which nothing else is known.
     pub fn new(name: String, protocol: Protocol) -> Self {
@@ -160,6 +177,24 @@ impl Source {
         match &self.protocol {
             Protocol::Etrace(_) => true,
             Protocol::Registered(params) => params.is_riscv(),
+            Protocol::Etm(_) | Protocol::Unsupported(..) => false,
+        }
+    }
+
+    /// Returns the instruction set of its hart, if a RISC-V hart is traced and it is known.
+    pub fn riscv_isa(&self) -> Option<Isa> {
+        match &self.protocol {
+            Protocol::Etrace(source) => Some(source.isa),
+            Protocol::Registered(params) => params.isa(),
+            Protocol::Etm(_) | Protocol::Unsupported(..) => None,
+        }
+    }
+
+    /// Returns whether packets name their source, so that several sources share a stream.
+    pub fn names_sources(&self) -> bool {
+        match &self.protocol {
+            Protocol::Etrace(_) => true,
+            Protocol::Registered(params) => params.names_sources(),
             Protocol::Etm(_) | Protocol::Unsupported(..) => false,
         }
     }
@@ -361,7 +396,13 @@ impl Capture {
             return problem("several sources given for a file that holds only one source's bytes");
         }
         let mut ids = HashSet::new();
-        let mut first = None;
+        let described: Vec<_> = sources.iter().map(RawSource::protocol).collect();
+        let mut shared = described.iter().filter(|_| !format.is_framed());
+        if let Some(first) = shared.next()
+            && let Some(what) = shared.find_map(|other| first.differs(other))
+        {
+            return problem(&format!("sources in one file are built alike: these differ in {what}"));
+        }
         for source in sources {
             match source {
                 RawSource::Etm(source) => {
@@ -374,11 +415,6 @@ impl Capture {
                     }
                 }
                 RawSource::Etrace(source) => {
-                    if let Some(what) = differs(first.get_or_insert(&source.config), &source.config) {
-                        return problem(&format!(
-                            "sources in one file are built alike: these differ in {what}"
-                        ));
-                    }
                     if !ids.insert(source.source) {
                         return problem(&format!("two sources with id={}", source.source));
                     }
@@ -390,16 +426,15 @@ impl Capture {
                 }
             }
         }
-        let sources = sources.iter().enumerate().map(|(i, raw)| {
-            let name = format!("source{i}");
+        let sources = sources.iter().zip(described).enumerate().map(|(i, (raw, protocol))| {
+            let source = Source::new(format!("source{i}"), protocol);
             match raw {
                 RawSource::Etm(raw) => Source {
                     core: raw.core.clone().map(|core| (format!("core{i}"), core)),
                     registers: raw.registers.clone(),
-                    ..Source::new(name, Protocol::Etm(raw.params.clone().into()))
+                    ..source
                 },
-                RawSource::Etrace(source) => Source::new(name, Protocol::Etrace(source.clone())),
-                RawSource::Registered(params) => Source::new(name, Protocol::Registered(params.clone())),
+                RawSource::Etrace(_) | RawSource::Registered(_) => source,
             }
         });
         let sources: Vec<_> = sources.collect();

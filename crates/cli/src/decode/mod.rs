@@ -29,7 +29,7 @@ use self::calls::Calls;
 use self::text::Text;
 use crate::args::{CaptureArgs, InlineArgs, ProgramArgs, SelectArgs, offset, refuse_past_end};
 use crate::clocks::{self, report_ends};
-use crate::etrace::is_etrace;
+use crate::etrace::riscv;
 use crate::filter::FilterArgs;
 use crate::images;
 use crate::json::last_line;
@@ -480,10 +480,10 @@ impl BufferDecode<'_> {
             times,
         });
         if opts.style == Some(Style::Opencsd) {
-            self.refuse_etrace("--style opencsd")?;
+            self.refuse_riscv("--style opencsd")?;
             self.list(&OpenCsdLines { again }, "", Form::Text)
         } else if opts.no_image {
-            self.refuse_etrace("--no-image")?;
+            self.refuse_riscv("--no-image")?;
             self.report_no_broadcast();
             let events = opts.events.clone();
             if opts.has_objects() {
@@ -614,12 +614,10 @@ impl BufferDecode<'_> {
         }
     }
 
-    fn refuse_etrace(&self, option: &str) -> Result<(), Error> {
-        if !is_etrace(self.trace.capture(), self.buffer) {
-            return Ok(());
-        }
+    fn refuse_riscv(&self, option: &str) -> Result<(), Error> {
+        let Some(protocol) = riscv(self.trace.capture(), self.buffer) else { return Ok(()) };
         let name = &self.buffer.name;
-        let message = format!("{name}: {option} is for Arm's ETMv4 and ETE, and this is E-Trace");
+        let message = format!("{name}: {option} is for Arm's ETMv4 and ETE, and this is {protocol}");
         Err(Error::Message(message))
     }
 

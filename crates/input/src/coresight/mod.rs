@@ -8,10 +8,13 @@ mod stm;
 
 use std::collections::BTreeMap;
 
-use crate::registry::{SourceKind, WrongParam};
+use crate::registry::WrongParam;
 
-/// All kinds that are built in.
-pub(crate) const KINDS: &[&dyn SourceKind] = &[&etm3::Etm3, &ptm::Ptm, &itm::Itm, &stm::Stm, &mtb::Mtb];
+pub(crate) use etm3::Etm3;
+pub(crate) use itm::Itm;
+pub(crate) use mtb::Mtb;
+pub(crate) use ptm::Ptm;
+pub(crate) use stm::Stm;
 
 /// Names and values of a source's description: registers with numbers, and `id` where there is a trace ID.
 pub(crate) struct Given(BTreeMap<String, u32>);

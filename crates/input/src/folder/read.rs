@@ -112,7 +112,7 @@ fn source(
             None => (Protocol::Unsupported(other, None), None),
         },
         None => {
-            document.log.error(line, "protocol is missing: expected \"etrace\"");
+            document.log.error(line, "protocol is missing: expected \"etrace\" or \"ntrace\"");
             return Err(Wrong);
         }
     };
@@ -269,15 +269,15 @@ fn together(
     sources: &[Source],
 ) -> Vec<usize> {
     let mut kept: Vec<usize> = Vec::new();
-    let mut first: Option<&Config> = None;
+    let mut first: Option<&Protocol> = None;
     let mut by_id: HashMap<u16, &str> = HashMap::new();
     for &index in wanted {
         let source = &sources[index];
-        if let Protocol::Etrace(etrace) = &source.protocol {
-            let why = match etrace::differs(first.get_or_insert(&etrace.config), &etrace.config) {
+        if source.names_sources() {
+            let why = match first.get_or_insert(&source.protocol).differs(&source.protocol) {
                 Some(what) => Some(format!("has other {what} than those before it")),
                 None => by_id
-                    .insert(etrace.source, &source.name)
+                    .insert(source.number().unwrap_or(0), &source.name)
                     .map(|other| format!("has the ID of {}", quote(other))),
             };
             if let Some(why) = why {

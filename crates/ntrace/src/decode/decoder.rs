@@ -90,6 +90,11 @@ impl<'i> Decoder<'i> {
         MemorySpace::ANY
     }
 
+    /// Returns the last address that was sent.
+    pub fn reference(&self) -> u64 {
+        self.reference
+    }
+
     /// Returns counts that show whether parameters and program are the right ones.
     pub fn facts(&self) -> &Facts {
         &self.facts
