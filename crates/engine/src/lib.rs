@@ -59,7 +59,7 @@ pub use reader::{BufferReader, Progress};
 pub use sink::Mode;
 pub use source::Source;
 pub use stream::Feed;
-pub use survey::{Evidence, Fit, FoundSource, Speaks, Survey, survey};
+pub use survey::{Evidence, Fit, FoundSource, Speaks, Survey, likely_ntrace, survey};
 pub use syntax::{Halves, Kind, MOST_KINDS, Role, SkippedRun, Skips, Syntax};
 pub use tally::{Reason, Strangers, Tally};
 pub use tracewright_core::stream::{PacketSink, Run};

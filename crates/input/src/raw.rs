@@ -10,6 +10,7 @@ use tracewright_etm::{self as etm, Params, Registers};
 use crate::CoreKind;
 use crate::capture::{Protocol, for_etm};
 use crate::etrace::{self, EtraceSource};
+use crate::packing::Packing;
 use crate::preset;
 use crate::registry::{self, SourceParams};
 
@@ -106,6 +107,12 @@ impl RawSource {
             Self::Registered(params) if params.ring(0).is_some() => Some(params.title()),
             _ => None,
         }
+    }
+
+    /// Returns the packing of its bytes, if none is said.
+    pub fn usual_packing(&self) -> Option<Packing> {
+        let shares = matches!(self, Self::Registered(params) if params.names_sources());
+        (shares || self.unframed().is_some()).then_some(Packing::Source)
     }
 
     /// Returns its protocol.
