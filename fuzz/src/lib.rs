@@ -129,6 +129,7 @@ pub const BODIES: &[Body] = &[
     body("etrace_entries", etrace_encode::entries, "", 4096),
     body("etrace_ports", etrace_encode::ports, "", 2048),
     body("ntrace_streams", ntrace_messages::streams, "", 4096),
+    body("ntrace_encode", ntrace_messages::encode, "", 2048),
     body("ntrace_decode", ntrace_decode::decode, "", 2048),
     body("ntrace_decode_packets", ntrace_decode::packets, "", 8),
     body("ntrace_snapshots", ntrace_decode::snapshots, "", 8),

@@ -1,6 +1,8 @@
 //! Fuzzing of messages and streams. Each body is a plain function, for `cargo test` and for a fuzzer.
 
+use tracewright_core::{Block, Class, Ended, Flow, Isa, Role};
 use tracewright_ntrace::Params;
+use tracewright_ntrace::encode::{Config, Encoder, Resync, SyncMode, Timestamps};
 use tracewright_ntrace::packet::{self, MessageBytes};
 use tracewright_ntrace::stream::{Content, Parser, SyncPoints};
 use tracewright_testkit::Rng;
@@ -69,6 +71,49 @@ pub fn any_stream(rng: &mut Rng, params: &Params) -> Vec<u8> {
     bytes
 }
 
+/// Encodes blocks and traps that no program ran. All messages can be written. The first eight bytes choose the encoder.
+pub fn encode(data: &[u8]) {
+    let Some((seed, bytes)) = data.split_first_chunk() else { return };
+    let mut rng = Rng::new(u64::from_le_bytes(*seed));
+    let params = Params { src_bits: 0, ..any_params(&mut rng) };
+    let config = Config {
+        repeated_history: rng.one_in(2),
+        repeated_branch: rng.one_in(2),
+        contexts: rng.one_in(2),
+        timestamps: *rng.pick(&[Timestamps::Off, Timestamps::All]),
+        resync: Resync { mode: SyncMode::HalfWords, max: rng.below(64) as u8 },
+        ..Config::new(params.clone(), Isa::Rv64)
+    };
+    let mut encoder = Encoder::new(config);
+    let mut out = |packet: &packet::Packet, timestamp: Option<u64>| {
+        emitted(&params, 0, timestamp, packet);
+    };
+    for step in bytes.chunks_exact(4) {
+        let [what, more, ..] = *step else { return };
+        let start = rng.sized(64);
+        match what % 16 {
+            0 => encoder.trap(start, more & 1 == 1, &mut out),
+            1 => encoder.stop(more, &mut out),
+            2 => encoder.lose(&mut out),
+            3 => encoder.sync(more),
+            4 => encoder.privilege(more, what >> 4 & 1 == 1),
+            5 => encoder.context(Some(rng.sized(40)), (more & 1 == 1).then_some(start)),
+            6 => encoder.time(start),
+            _ => {
+                let flow = *rng.pick(&[Flow::Next, Flow::Direct, Flow::Indirect, Flow::Pair]);
+                let role =
+                    *rng.pick(&[Role::Jump, Role::Call, Role::Return, Role::Swap, Role::ExceptionReturn]);
+                let class = Class { flow, role, conditional: more & 1 == 1 };
+                let ended = *rng.pick(&[Ended::Taken, Ended::NotTaken, Ended::Through, Ended::Cut]);
+                let end = if more & 2 == 2 { rng.sized(64) } else { start.wrapping_add(more.into()) };
+                let block = Block { start, end, count: 1, isa: Isa::Rv64, last_len: 4, class, ended };
+                encoder.block(&block, &mut out);
+            }
+        }
+    }
+    encoder.stop(4, &mut out);
+}
+
 /// Returns an input of the body: a stream of the encoder that it will choose.
 pub fn made(seed: u64) -> Vec<u8> {
     let params = any_params(&mut Rng::new(seed));
@@ -79,6 +124,13 @@ pub fn made(seed: u64) -> Vec<u8> {
 #[test]
 fn streams_of_anything() {
     (0..4000).for_each(|seed| streams(&made(seed)));
+}
+
+#[test]
+fn encoding_anything() {
+    for seed in 0..3000_u64 {
+        encode(&[&seed.to_le_bytes(), &Rng::new(!seed).bytes_below(800)[..]].concat());
+    }
 }
 
 /// What is written is read, and what is read is written to the byte.

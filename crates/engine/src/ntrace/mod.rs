@@ -42,6 +42,24 @@ impl Parser {
     }
 }
 
+/// A sink that receives messages with the numbers of sources in the buffer.
+struct Numbered<'a, S> {
+    source: &'a NtraceSource,
+    sink: &'a mut S,
+}
+
+impl<S: PacketSink<Message>> PacketSink<Message> for Numbered<'_, S> {
+    #[inline(always)]
+    fn packet(&mut self, offset: u64, bytes: &[u8], message: &Message) {
+        let source = self.source.number(message.source);
+        self.sink.packet(offset, bytes, &Message { source, ..*message });
+    }
+
+    fn skipped(&mut self, offset: u64, bytes: &[u8]) {
+        self.sink.skipped(offset, bytes);
+    }
+}
+
 impl Syntax for Ntrace {
     type Params = NtraceSource;
     type Parser = Parser;
@@ -76,9 +94,7 @@ impl Syntax for Ntrace {
     #[inline]
     fn parse(parser: &mut Parser, bytes: Option<&[u8]>, sink: &mut impl PacketSink<Message>) {
         let Parser { inner, source } = parser;
-        let mut sink = |offset: u64, bytes: &[u8], message: &Message| {
-            sink.packet(offset, bytes, &Message { source: source.number(message.source), ..*message });
-        };
+        let mut sink = Numbered { source, sink };
         match bytes {
             Some(bytes) => inner.feed(bytes, &mut sink),
             None => inner.finish(&mut sink),

@@ -1,7 +1,7 @@
 //! Zcmp and Zcmt: pushes, pops and jumps through a table, in 16 bits.
 //!
-//! Their encodings are those of C.FSDSP, so a core has either these or compressed stores of doubles. Nothing in the code tells which: the
-//! caller knows from the attributes of the program.
+//! Their encodings are those of C.FSDSP, so a core has either these or compressed stores of doubles. The code does not tell which; the
+//! attributes of a program do.
 
 use core::fmt;
 
@@ -45,6 +45,7 @@ const FIRST_CALL: u8 = 32;
 
 impl Zcm {
     /// Decodes an instruction of Zcmp or Zcmt. Returns `None` for all others.
+    #[inline]
     pub const fn decode(xlen: Xlen, bits: u16) -> Option<Self> {
         if bits & 0xe003 != 0xa002 {
             return None;

@@ -50,8 +50,10 @@ pub(super) enum State {
     Running,
 }
 
-/// Largest number of half-words or repeats in one message that a decoder believes.
+/// Largest number of half-words in one message that a decoder believes.
 pub(super) const MOST: u64 = 1 << 32;
+/// Largest number of repeats. The specification allows 18 bits.
+pub(super) const MOST_REPEATS: u64 = 1 << 24;
 
 impl<'i> Decoder<'i> {
     /// Creates a decoder for the messages of a source, with the program that ran.

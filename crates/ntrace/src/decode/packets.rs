@@ -4,7 +4,7 @@ use tracewright_core::{Contradiction, Element, Exception, GapReason, Message, Mi
 use tracewright_flow::{ElementSink, NodeId, Stop};
 
 use super::Decoder;
-use super::decoder::{MOST, State};
+use super::decoder::{MOST, MOST_REPEATS, State};
 use super::walk::{Last, Place, Stuck};
 use crate::packet::{Address, History, Packet};
 use crate::{Dialect, Mode};
@@ -323,7 +323,7 @@ impl Decoder<'_> {
             (9, _) if is_sifive => (History::of(0b11).unwrap_or(History::EMPTY), rdata),
             _ => return self.contradiction(offset, Contradiction::UnexpectedPacket, sink),
         };
-        if times >= MOST {
+        if times >= MOST_REPEATS {
             return self.contradiction(offset, Contradiction::UnexpectedPacket, sink);
         }
         self.facts.other_mode += u64::from(self.params.mode == Mode::Branch);
@@ -340,12 +340,13 @@ impl Decoder<'_> {
     /// Handles RepeatBranch.
     fn repeat(&mut self, offset: u64, bcnt: u64, sink: &mut impl ElementSink) {
         self.facts.other_mode += u64::from(self.params.mode == Mode::History);
-        let Some(last) = self.last.filter(|last| bcnt < MOST && last.icnt > 0) else {
+        let Some(last) = self.last.filter(|last| bcnt < MOST_REPEATS && last.icnt > 0) else {
             return self.contradiction(offset, Contradiction::UnexpectedPacket, sink);
         };
         for _ in 0..bcnt {
+            self.walk.budget = self.walk.budget.saturating_sub(1);
             self.branch(offset, &last, sink);
-            if self.state != State::Running {
+            if self.walk.budget == 0 || sink.is_full() || self.state != State::Running {
                 return;
             }
         }

@@ -151,7 +151,7 @@ impl Encoder {
         let mut bytes = block.end.wrapping_sub(block.start);
         if is_open {
             // Where the log of an execution ends at a branch, its way is not known.
-            bytes -= u64::from(block.last_len);
+            bytes = bytes.saturating_sub(block.last_len.into());
         }
         self.count(bytes / 2, out);
         let is_jump = class.is_branch() && block.ended == Ended::Taken;
@@ -340,13 +340,13 @@ impl Encoder {
     /// Counts half-words that retired.
     #[inline(always)]
     fn count(&mut self, half_words: u64, out: &mut impl FnMut(&Packet, Option<u64>)) {
-        if self.icnt > 0 && (self.icnt + half_words) >> self.config.icnt_bits != 0 {
+        if self.icnt > 0 && self.icnt.saturating_add(half_words) >> self.config.icnt_bits != 0 {
             let rdata = core::mem::take(&mut self.icnt);
             self.send(&Packet::ResourceFull { rcode: 0, rdata, hrepeat: None }, out);
         }
         self.icnt += half_words;
         if self.config.resync.mode == SyncMode::HalfWords {
-            self.units += half_words;
+            self.units = self.units.saturating_add(half_words);
         }
     }
 

@@ -1,4 +1,7 @@
 //! Byte streams of messages, from one source or several.
+//!
+//! A [`Parser`] passes messages to a [`PacketSink`](tracewright_core::stream::PacketSink): each with all its bytes, but for
+//! [`Content::Idle`], [`Content::NotSync`] and a vendor's message that is longer than all others, whose bytes it passes as skipped.
 
 mod parser;
 mod sync_points;
@@ -45,18 +48,4 @@ pub enum Content {
     },
     /// Message cut off by the end of the stream.
     Incomplete,
-}
-
-/// Consumer of messages.
-pub trait NtraceSink {
-    /// Receives a message that began at stream position `offset`, with all its bytes. There are none for [`Content::Idle`] and
-    /// [`Content::NotSync`], and for a vendor's message that is longer than all others.
-    fn message(&mut self, offset: u64, bytes: &[u8], message: &Message);
-}
-
-impl<F: FnMut(u64, &[u8], &Message)> NtraceSink for F {
-    #[inline(always)]
-    fn message(&mut self, offset: u64, bytes: &[u8], message: &Message) {
-        self(offset, bytes, message);
-    }
 }

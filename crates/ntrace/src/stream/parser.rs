@@ -1,6 +1,8 @@
 //! Messages from a byte stream.
 
-use super::{Content, Message, NtraceSink};
+use tracewright_core::stream::PacketSink;
+
+use super::{Content, Message};
 use crate::packet::{self, MAX_MESSAGE, Malformed, Mseo, Parsed, SHORT};
 use crate::{Dialect, Params};
 
@@ -73,7 +75,7 @@ impl Parser {
     }
 
     /// Reads the next bytes of the stream.
-    pub fn feed(&mut self, mut bytes: &[u8], sink: &mut impl NtraceSink) {
+    pub fn feed(&mut self, mut bytes: &[u8], sink: &mut impl PacketSink<Message>) {
         while self.carried > 0 && !bytes.is_empty() {
             let before = self.carried;
             let more = bytes.len().min(MAX_MESSAGE - before);
@@ -105,13 +107,13 @@ impl Parser {
 
     /// Reads messages while they are short. Returns the other bytes.
     #[inline(always)]
-    fn short_messages<'b>(&mut self, mut bytes: &'b [u8], sink: &mut impl NtraceSink) -> &'b [u8] {
+    fn short_messages<'b>(&mut self, mut bytes: &'b [u8], sink: &mut impl PacketSink<Message>) -> &'b [u8] {
         while let Some(word) = bytes.first_chunk::<SHORT>()
             && let Some((parsed, len)) = packet::parse_short(u64::from_le_bytes(*word), &self.params)
             && let Parsed { source, packet: Some(packet), timestamp, .. } = parsed
         {
             let content = Content::Packet(packet);
-            sink.message(self.at, &bytes[..len], &Message { source, timestamp, content });
+            sink.packet(self.at, &bytes[..len], &Message { source, timestamp, content });
             self.at += len as u64;
             bytes = &bytes[len..];
         }
@@ -119,13 +121,13 @@ impl Parser {
     }
 
     /// Ends the stream. Bytes fed later start a new stream whose positions continue.
-    pub fn finish(&mut self, sink: &mut impl NtraceSink) {
+    pub fn finish(&mut self, sink: &mut impl PacketSink<Message>) {
         if let Some(Skip { what: Skipped::Vendor { .. }, from }) = self.skip {
             self.skip = Some(Skip { from, what: Skipped::Lost });
         }
         self.end_skip(sink);
         if self.carried > 0 {
-            sink.message(self.at, &self.carry[..self.carried], &message(Content::Incomplete));
+            sink.packet(self.at, &self.carry[..self.carried], &message(Content::Incomplete));
         }
         self.at = self.position();
         self.carried = 0;
@@ -133,7 +135,7 @@ impl Parser {
 
     /// Handles one message or skipped bytes. Returns how many bytes it consumed; 0 if it needs more.
     #[inline]
-    fn step(&mut self, bytes: &[u8], sink: &mut impl NtraceSink) -> usize {
+    fn step(&mut self, bytes: &[u8], sink: &mut impl PacketSink<Message>) -> usize {
         if let Some(skip) = self.skip {
             return self.go_on(skip, bytes, sink);
         }
@@ -163,7 +165,7 @@ impl Parser {
 
     /// Handles the message that `bytes` begin with, which may go on after them.
     #[inline]
-    fn message(&mut self, bytes: &[u8], sink: &mut impl NtraceSink) -> usize {
+    fn message(&mut self, bytes: &[u8], sink: &mut impl PacketSink<Message>) -> usize {
         let room = &bytes[..bytes.len().min(MAX_MESSAGE)];
         let is_end = |&byte: &u8| matches!(Mseo::of(byte), Mseo::Reserved | Mseo::Message);
         let Some(end) = room.iter().position(is_end) else { return 0 };
@@ -173,30 +175,35 @@ impl Parser {
         }
         match packet::parse(bytes, &self.params) {
             Ok(Parsed { source, packet: Some(packet), timestamp, .. }) => {
-                sink.message(
-                    self.at,
-                    bytes,
-                    &Message { source, timestamp, content: Content::Packet(packet) },
-                );
+                sink.packet(self.at, bytes, &Message { source, timestamp, content: Content::Packet(packet) });
             }
             Ok(Parsed { tcode, source, .. }) => {
                 self.other(tcode, source, bytes, bytes.len() as u64, self.at, sink);
             }
-            Err(why) => sink.message(self.at, bytes, &message(Content::Malformed(why))),
+            Err(why) => sink.packet(self.at, bytes, &message(Content::Malformed(why))),
         }
         bytes.len()
     }
 
-    fn other(&self, tcode: u8, source: u16, bytes: &[u8], len: u64, at: u64, sink: &mut impl NtraceSink) {
-        sink.message(at, bytes, &Message { source, timestamp: None, content: Content::Other { tcode, len } });
+    fn other(
+        &self,
+        tcode: u8,
+        source: u16,
+        bytes: &[u8],
+        len: u64,
+        at: u64,
+        sink: &mut impl PacketSink<Message>,
+    ) {
+        sink.packet(at, bytes, &Message { source, timestamp: None, content: Content::Other { tcode, len } });
     }
 
     /// Handles a message that is longer than all but those of vendors.
     #[cold]
-    fn endless(&mut self, bytes: &[u8], sink: &mut impl NtraceSink) -> usize {
+    fn endless(&mut self, bytes: &[u8], sink: &mut impl PacketSink<Message>) -> usize {
         match packet::parse(bytes, &self.params) {
             Ok(Parsed { tcode, source, .. }) if packet::is_vendor(tcode) => {
                 self.skip = Some(Skip { from: self.at, what: Skipped::Vendor { tcode, source } });
+                sink.skipped(self.at, bytes);
                 bytes.len()
             }
             _ => self.malformed(bytes, Malformed::Endless, sink),
@@ -204,8 +211,8 @@ impl Parser {
     }
 
     #[cold]
-    fn malformed(&mut self, bytes: &[u8], why: Malformed, sink: &mut impl NtraceSink) -> usize {
-        sink.message(self.at, bytes, &message(Content::Malformed(why)));
+    fn malformed(&mut self, bytes: &[u8], why: Malformed, sink: &mut impl PacketSink<Message>) -> usize {
+        sink.packet(self.at, bytes, &message(Content::Malformed(why)));
         // A byte that ends a message is its own end.
         if bytes.last().is_none_or(|&last| Mseo::of(last) != Mseo::Message) {
             self.skip = Some(Skip { from: self.at + bytes.len() as u64, what: Skipped::Lost });
@@ -215,27 +222,23 @@ impl Parser {
 
     /// Skips on in `bytes`.
     #[cold]
-    fn go_on(&mut self, skip: Skip, bytes: &[u8], sink: &mut impl NtraceSink) -> usize {
-        let end = match skip.what {
-            Skipped::Idle => bytes.iter().position(|&byte| !self.is_idle(byte)),
-            Skipped::Lost => {
-                bytes.iter().position(|&byte| Mseo::of(byte) == Mseo::Message).map(|end| end + 1)
-            }
-            Skipped::Vendor { .. } => {
-                let is_end = |&byte: &u8| matches!(Mseo::of(byte), Mseo::Reserved | Mseo::Message);
-                let end = bytes.iter().position(is_end).map(|end| end + 1);
-                if end.is_some_and(|end| Mseo::of(bytes[end - 1]) == Mseo::Reserved) {
-                    self.skip = Some(Skip { what: Skipped::Lost, ..skip });
-                    self.at += end.unwrap_or(0) as u64;
-                    return end.unwrap_or(0);
-                }
-                end
-            }
+    fn go_on(&mut self, skip: Skip, bytes: &[u8], sink: &mut impl PacketSink<Message>) -> usize {
+        let is_end = |&byte: &u8| match (skip.what, Mseo::of(byte)) {
+            (Skipped::Idle, _) => !self.is_idle(byte),
+            (Skipped::Lost, mseo) => mseo == Mseo::Message,
+            (Skipped::Vendor { .. }, mseo) => matches!(mseo, Mseo::Reserved | Mseo::Message),
         };
-        let used = end.unwrap_or(bytes.len());
+        let end = bytes.iter().position(is_end);
+        // The byte that ends a message is part of it.
+        let used = end.map_or(bytes.len(), |end| end + usize::from(skip.what != Skipped::Idle));
+        sink.skipped(self.at, &bytes[..used]);
         self.at += used as u64;
-        if end.is_some() {
-            self.end_skip(sink);
+        match end.map(|end| Mseo::of(bytes[end])) {
+            Some(Mseo::Reserved) if skip.what != Skipped::Idle => {
+                self.skip = Some(Skip { what: Skipped::Lost, ..skip });
+            }
+            Some(_) => self.end_skip(sink),
+            None => {}
         }
         match used {
             // Idle bytes ended before: the next message begins here.
@@ -245,13 +248,13 @@ impl Parser {
     }
 
     /// Reports skipped bytes.
-    fn end_skip(&mut self, sink: &mut impl NtraceSink) {
+    fn end_skip(&mut self, sink: &mut impl PacketSink<Message>) {
         let Some(Skip { from, what }) = self.skip.take() else { return };
         let len = self.at - from;
         match what {
             _ if len == 0 => {}
-            Skipped::Idle => sink.message(from, &[], &message(Content::Idle { len })),
-            Skipped::Lost => sink.message(from, &[], &message(Content::NotSync { len })),
+            Skipped::Idle => sink.packet(from, &[], &message(Content::Idle { len })),
+            Skipped::Lost => sink.packet(from, &[], &message(Content::NotSync { len })),
             Skipped::Vendor { tcode, source } => self.other(tcode, source, &[], len, from, sink),
         }
     }

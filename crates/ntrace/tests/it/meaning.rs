@@ -436,7 +436,7 @@ fn messages_have_a_limit() {
     let image = program(&[(0x100, &[Short(asm::cj(0))])]);
     let params = Params::default();
     let start = Packet::ProgTraceSync { sync: 5, icnt: 0, faddr: full(0x100) };
-    for more in [stop(1 << 31, 1), Packet::ResourceFull { rcode: 2, rdata: 2, hrepeat: Some(1 << 31) }] {
+    for more in [stop(1 << 31, 1), Packet::ResourceFull { rcode: 2, rdata: 2, hrepeat: Some(1 << 20) }] {
         let options = Options { most_blocks: Some(1000), ..Options::default() };
         let mut decoder = Decoder::new(&params, options, &image, Isa::Rv64);
         let mut blocks = 0;

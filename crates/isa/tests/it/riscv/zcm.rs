@@ -51,7 +51,7 @@ fn the_same_as_llvm() {
         let mut same = 0;
         for (&word, theirs) in words.iter().zip(&theirs) {
             let ours = Zcm::decode(xlen, word).map(|found| found.to_string());
-            // The specification reserves moves into one register twice ("CM.MVSA01" in DIFFERENCES.md).
+            // The specification reserves moves into one register twice (DIFFERENCES.md).
             let is_twice = word & 0xfc60 == 0xac20 && word >> 7 & 7 == word >> 2 & 7;
             let theirs = theirs.clone().filter(|_| !is_twice);
             assert_eq!(ours, theirs, "{word:#x} {xlen:?}");
