@@ -51,6 +51,7 @@ pub use incoming::is_damage;
 pub use limits::{Limit, Limits, Range};
 pub use line::Line;
 pub use missing::{MissingCode, MissingRange};
+pub use ntrace::source as ntrace;
 pub use packets::{AnyPacket, Found, PacketRequest, PacketsRead, Visitor};
 pub use place::Place;
 pub use problem::{CannotDecode, Error, Fault, Named, Problem};

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use tracewright_core::Isa;
-use tracewright_ntrace::Params;
+use tracewright_ntrace::{Attribute, Params};
 
 use crate::capture::Protocol;
 use crate::etrace::{isa_name, isa_named, number};
@@ -35,6 +35,13 @@ impl NtraceSource {
             Some(_) => FOREIGN | src,
             None => src,
         }
+    }
+}
+
+impl NtraceSource {
+    /// Returns the parameters of which the messages tell something.
+    pub fn told() -> impl Iterator<Item = &'static Attribute> {
+        Params::fields().iter().filter(|field| ["src_bits", "mode", "dialect"].contains(&field.name))
     }
 }
 

@@ -638,7 +638,7 @@ impl BufferDecode<'_> {
         if self.no_image {
             summary::report_targets(&buffer.name, &decoded.tally);
         } else {
-            summary::report(&buffer.name, &decoded.tally, trace.image(), self.has_funnel);
+            summary::report(trace.capture(), buffer, &decoded.tally, trace.image(), self.has_funnel);
             if !self.has_funnel {
                 sources::report(&decoded.sources);
             }

@@ -28,6 +28,14 @@ use crate::tally::Reason;
 #[derive(Debug)]
 pub struct Ntrace;
 
+/// Returns a source's parameters, if it is N-Trace.
+pub fn source(protocol: &input::Protocol) -> Option<&NtraceSource> {
+    match protocol {
+        input::Protocol::Registered(params) => (&**params as &dyn Any).downcast_ref(),
+        _ => None,
+    }
+}
+
 /// Parser of a stream, whose messages have the numbers of sources in the buffer.
 #[derive(Clone, Debug)]
 pub struct Parser {
@@ -73,10 +81,7 @@ impl Syntax for Ntrace {
     const NAMES_SOURCES: bool = true;
 
     fn params(protocol: &input::Protocol) -> Option<&NtraceSource> {
-        match protocol {
-            input::Protocol::Registered(params) => (&**params as &dyn Any).downcast_ref(),
-            _ => None,
-        }
+        source(protocol)
     }
 
     fn first(source: &NtraceSource, _: &Options, position: u64) -> Parser {
