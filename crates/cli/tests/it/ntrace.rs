@@ -128,7 +128,7 @@ fn verbs_read_what_was_recorded() {
     run!("{NTRACE} {capture} --option x=1 {}", elf("sort"))
         .ends(2)
         .says("there is no option \"x\" for N-Trace");
-    run!("{NTRACE} {capture} --delta {}", elf("sort")).ends(2).says("N-Trace");
+    run!("{NTRACE} {capture} --timing default --delta {}", elf("sort")).ends(2).says("N-Trace");
 }
 
 /// What was recorded and what a log of it gives is the same trace, byte by byte.
