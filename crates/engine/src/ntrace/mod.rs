@@ -24,6 +24,9 @@ use crate::stream::Feed;
 use crate::syntax::{Kind, Syntax};
 use crate::tally::Reason;
 
+/// Most blocks that a message may stand for. An encoder repeats a history of 31 branches 2^18 times at most.
+const MOST_BLOCKS: u64 = 1 << 24;
+
 /// RISC-V N-Trace.
 #[derive(Debug)]
 pub struct Ntrace;
@@ -172,7 +175,8 @@ impl Protocol for Ntrace {
         if options.like_opencsd || options.no_image {
             return Err(CannotDecode("N-Trace cannot be decoded so".into()));
         }
-        Ok(decode::Decoder::new(&source.params, decode::Options::default(), image, source.isa))
+        let options = decode::Options { most_blocks: Some(MOST_BLOCKS), ..decode::Options::default() };
+        Ok(decode::Decoder::new(&source.params, options, image, source.isa))
     }
 
     fn knows(parser: &Parser, _: &decode::Decoder<'_>) -> Parser {
