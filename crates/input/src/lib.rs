@@ -68,8 +68,9 @@ mod raw;
 mod registry;
 mod ring;
 pub mod snapshot;
+mod source;
 
-pub use capture::{Buffer, Capture, Packed, Piece, Program, Protocol, Source};
+pub use capture::{Buffer, Capture, Packed, Piece, Program};
 pub use etrace::EtraceSource;
 pub use folder::{CaptureWriter, Checksums, FileSums};
 pub use mapping::{Mapping, Process, ProcessThread, programs as mapped_programs};
@@ -82,3 +83,4 @@ pub use raw::{RawEtm, RawSource, RawSourceError};
 pub use registry::{Entry, SourceKind, SourceParams, WrongParam, register};
 pub use ring::{Ring, TooShort};
 pub use snapshot::{Architecture, CoreKind, CoreProfile, Dump, MemorySpace, Snapshot, SnapshotWriter};
+pub use source::{Protocol, Source};

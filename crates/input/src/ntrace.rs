@@ -6,9 +6,9 @@ use std::sync::Arc;
 use tracewright_core::Isa;
 use tracewright_ntrace::{Attribute, Params};
 
-use crate::capture::Protocol;
 use crate::etrace::{isa_name, isa_named, number};
 use crate::registry::{Entry, SourceKind, SourceParams, WrongParam};
+use crate::source::Protocol;
 
 /// N-Trace source.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,11 +8,12 @@ use tracewright_core::text::Printable;
 use tracewright_etm::{self as etm, Params, Registers};
 
 use crate::CoreKind;
-use crate::capture::{Protocol, for_etm};
+use crate::capture::for_etm;
 use crate::etrace::{self, EtraceSource};
 use crate::packing::Packing;
 use crate::preset;
 use crate::registry::{self, SourceParams};
+use crate::source::Protocol;
 
 /// Source as users write it: `etm4,id=0x10,core=Cortex-A53,TRCCONFIGR=0xc1`, or
 /// `etrace,isa=rv64,encapsulation=smi,context_width=32`.

@@ -8,7 +8,7 @@ use tracewright_etrace::{Options, data};
 
 use super::value::{Document, Table, Wrong};
 use super::{CAPTURE_FILE, Checksums, FORMAT, checksums, mappings};
-use crate::capture::{Buffer, Capture, Program, Protocol, Source};
+use crate::capture::{Buffer, Capture, Program};
 use crate::etrace::{self, EtraceSource, Field, Group, encapsulation, isa_named};
 use crate::file::{existing, read_plain, size};
 use crate::packing::Packing;
@@ -16,6 +16,7 @@ use crate::problem::{Problem, quote};
 use crate::program::ImageFile;
 use crate::registry;
 use crate::snapshot::{Dump, MemorySpace};
+use crate::source::{Protocol, Source};
 
 /// Most bytes of `capture.toml`.
 const MAX_BYTES: u64 = 4 << 20;

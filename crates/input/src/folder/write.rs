@@ -8,7 +8,7 @@ use tracewright_etrace::decode::Handler;
 
 use super::mappings::{self, MAPPINGS_FILE};
 use super::{CAPTURE_FILE, CHECKSUMS_FILE, FORMAT, checksums};
-use crate::capture::{Capture, Protocol};
+use crate::capture::Capture;
 use crate::etrace::{self, Group, encapsulation};
 use crate::file::open_plain;
 use crate::mapping::Process;
@@ -16,6 +16,7 @@ use crate::output::{OutputFolder, Replace, cannot_write};
 use crate::problem::Problem;
 use crate::program::build_id;
 use crate::registry::Entry;
+use crate::source::Protocol;
 
 /// Writer of a capture folder.
 ///
