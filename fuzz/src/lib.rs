@@ -44,6 +44,10 @@ mod image;
 mod input;
 #[path = "../../crates/isa/tests/fuzz_bodies.rs"]
 mod isa;
+#[path = "../../crates/ntrace/tests/fuzz_decode.rs"]
+mod ntrace_decode;
+#[path = "../../crates/ntrace/tests/fuzz_messages.rs"]
+mod ntrace_messages;
 #[path = "../../crates/profile/tests/fuzz_bodies.rs"]
 mod profile;
 #[path = "../../crates/qemu/tests/fuzz_bodies.rs"]
@@ -124,6 +128,11 @@ pub const BODIES: &[Body] = &[
     body("etrace_snapshots", etrace_decode::snapshots, "", 8),
     body("etrace_entries", etrace_encode::entries, "", 4096),
     body("etrace_ports", etrace_encode::ports, "", 2048),
+    body("ntrace_streams", ntrace_messages::streams, "", 4096),
+    body("ntrace_encode", ntrace_messages::encode, "", 2048),
+    body("ntrace_decode", ntrace_decode::decode, "", 2048),
+    body("ntrace_decode_packets", ntrace_decode::packets, "", 8),
+    body("ntrace_snapshots", ntrace_decode::snapshots, "", 8),
     body("data", etrace_data::data, "", 4096),
     body("delta_streams", delta::streams, "", 4096),
     body("delta_encode", delta::encode, "", 1024),

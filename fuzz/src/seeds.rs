@@ -13,8 +13,8 @@ use tracewright_testkit::{Rng, captures};
 
 use crate::{
     BODIES, Body, coresight_etm3, coresight_itm, coresight_mtb, coresight_ptm, coresight_stm, delta, etm,
-    etrace_data, etrace_encode, etrace_packets, frames, hart_logs, hart_programs, image, input, profile,
-    qemu,
+    etrace_data, etrace_encode, etrace_packets, frames, hart_logs, hart_programs, image, input,
+    ntrace_messages, profile, qemu,
 };
 
 const MADE: u64 = 24;
@@ -138,6 +138,7 @@ fn of(body: &Body) -> Vec<Vec<u8>> {
                 files(&["shared/captures/riscv"], &["te_inst_raw", "packets.bin"], most),
             ))
             .collect(),
+        "ntrace_streams" => (0..MADE).map(ntrace_messages::made).collect(),
         "data" => made(etrace_data::any_packets),
         "delta_streams" => made(delta::stream),
         // Any bytes will do: they choose what the body makes.

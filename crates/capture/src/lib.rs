@@ -43,6 +43,7 @@ opaque!(
     () encode::ThreadInput<'_>: "ThreadInput",
     (<W>) etrace::Tracer<W>: "Tracer",
     () log::Log: "Log",
+    (<W>) ntrace::Tracer<W>: "Tracer",
     () protocol::Executed<'_>: "Executed",
     () qemu::Recorder: "Recorder",
     () record::HartRun<'_>: "HartRun",
@@ -56,6 +57,7 @@ mod error;
 pub mod etm;
 pub mod etrace;
 pub mod log;
+pub mod ntrace;
 pub mod options;
 pub mod port;
 pub mod protocol;

@@ -25,3 +25,23 @@ pub fn flag(text: &str) -> Option<bool> {
         _ => None,
     }
 }
+
+/// Appends a row of help: a name, its default and its meaning, in 80 columns.
+pub(crate) fn row(text: &mut String, name: &str, default: &str, meaning: &str) {
+    /// Column of the meanings.
+    const MEANING: usize = 31;
+    let mut line = format!("  {name:<19}{default:<10}");
+    for word in meaning.split(' ') {
+        if line.len() + 1 + word.len() > 79 {
+            *text += line.trim_end();
+            *text += "\n";
+            line = " ".repeat(MEANING);
+        }
+        if line.len() > MEANING {
+            line.push(' ');
+        }
+        line += word;
+    }
+    *text += line.trim_end();
+    *text += "\n";
+}

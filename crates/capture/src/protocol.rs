@@ -15,7 +15,7 @@ use crate::encode::ThreadInput;
 use crate::etrace::{DeltaSettings, DeltaTraced, LogData};
 use crate::record::{HartRun, LogRead};
 use crate::sink::{AnySink, DynTraceSink};
-use crate::{Error, Remark, StopFlag, etm, etrace, port};
+use crate::{Error, Remark, StopFlag, etm, etrace, ntrace, port};
 
 /// A protocol that captures can be made in.
 #[derive(Clone, Copy, Debug)]
@@ -188,6 +188,22 @@ pub struct Traced {
 }
 
 impl Traced {
+    /// Adds up the totals of several harts or threads.
+    pub(crate) fn sum(traced: &[Self]) -> Self {
+        let sum = |of: fn(&Self) -> u64| traced.iter().map(of).sum();
+        Self {
+            bytes: sum(|traced| traced.bytes),
+            kept: sum(|traced| traced.kept),
+            packets: Some(sum(|traced| traced.packets.unwrap_or_default())),
+            data_packets: sum(|traced| traced.data_packets),
+            instructions: None,
+            unknown: 0,
+            port: port::Report::all(traced.iter().filter_map(|traced| traced.port)),
+            delta: traced.first().and_then(|traced| traced.delta),
+            lacks_code: traced.iter().any(|traced| traced.lacks_code),
+        }
+    }
+
     /// Returns whether something is missing from the capture: code that ran, or delta trace, which ends before the rest.
     pub fn is_incomplete(&self) -> bool {
         self.lacks_code || self.delta.is_some_and(|delta| delta.refused.is_some())
@@ -200,7 +216,7 @@ pub struct Protocols(Vec<&'static Protocol>);
 
 impl Default for Protocols {
     fn default() -> Self {
-        Self(vec![&etrace::PROTOCOL, &etm::PROTOCOL, &etm::PTM, &etm::ETM3])
+        Self(vec![&etrace::PROTOCOL, &ntrace::PROTOCOL, &etm::PROTOCOL, &etm::PTM, &etm::ETM3])
     }
 }
 

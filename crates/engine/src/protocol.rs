@@ -11,6 +11,7 @@ use tracewright_input as input;
 
 use crate::coresight::{CoreSight, Etm, Etm3, Itm, Mtb, Ptm, Stm};
 use crate::etrace::Etrace;
+use crate::ntrace::Ntrace;
 use crate::problem::CannotDecode;
 use crate::sink::Mode;
 use crate::stream::{Feed, Plug};
@@ -177,9 +178,10 @@ pub fn register<T: Protocol + input::SourceKind>(protocol: &'static T) {
 
 /// Returns the protocol of a source, if it is registered.
 pub(crate) fn of(source: &input::Source) -> Option<&'static dyn Plug> {
-    let built_in: [&'static dyn Plug; 7] = [
+    let built_in: [&'static dyn Plug; 8] = [
         &CoreSight(Etm),
         &Etrace,
+        &Ntrace,
         &CoreSight(Etm3),
         &CoreSight(Ptm),
         &CoreSight(Itm),

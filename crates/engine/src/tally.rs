@@ -2,7 +2,8 @@ use std::fmt;
 use std::ops::AddAssign;
 
 use tracewright_core::{GapReason, MemorySpace, Mismatch};
-use tracewright_etrace::decode::Facts;
+use tracewright_etrace::decode as etrace;
+use tracewright_ntrace::decode as ntrace;
 
 use crate::lane::Lane;
 use crate::place::Places;
@@ -147,23 +148,31 @@ impl Tally {
                 || self.bytes_unfollowed - excused > bytes / 2)
     }
 
-    /// Returns what tells whether an E-Trace source is described correctly; nothing if no message was read.
-    pub fn etrace_facts(&self) -> Facts {
+    /// Returns whether a source of E-Trace or N-Trace may be described wrongly.
+    pub fn is_suspicious(&self) -> bool {
+        self.malformed > 0 || self.mismatches > 0 || self.strangers.iter().next().is_some() || self.gaps > 0
+    }
+
+    /// Returns what may be wrong with the description of a source of N-Trace or E-Trace, in words.
+    pub fn advice(&self, is_ntrace: bool) -> Option<String> {
         if self.syncs == 0 && self.malformed == 0 {
-            return Facts::default();
+            return None;
         }
-        let first_outside = self.first_sync_outside;
-        Facts {
-            syncs: self.syncs,
-            outside: self.syncs_outside,
-            first_outside,
-            first_is_outside: first_outside.is_some_and(|(offset, _)| self.first_sync == Some(offset)),
-            mismatches: self.mismatches,
-            // Code before the program's, of a boot ROM for example, is often not at hand.
-            resumed: u64::from(self.blocks > 0),
-            malformed: self.malformed,
-            ..Facts::default()
-        }
+        let (syncs, outside, first_outside) = (self.syncs, self.syncs_outside, self.first_sync_outside);
+        let (mismatches, malformed) = (self.mismatches, self.malformed);
+        // Code before the program's, of a boot ROM for example, is often not at hand.
+        let resumed = u64::from(self.blocks > 0);
+        let advice = if is_ntrace {
+            let facts = ntrace::Facts::default();
+            ntrace::Facts { syncs, outside, first_outside, mismatches, resumed, malformed, ..facts }
+                .to_string()
+        } else {
+            let first_is_outside = first_outside.is_some_and(|(offset, _)| self.first_sync == Some(offset));
+            let facts = etrace::Facts { first_is_outside, ..etrace::Facts::default() };
+            etrace::Facts { syncs, outside, first_outside, mismatches, resumed, malformed, ..facts }
+                .to_string()
+        };
+        Some(advice).filter(|advice| !advice.is_empty())
     }
 
     /// Counts the bytes of a file that were read, those that are wanted, and of each lane the bytes up to its limit (all bytes if it

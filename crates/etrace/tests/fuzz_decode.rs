@@ -1,17 +1,16 @@
 //! Fuzzing of the decoder. Each body is a plain function, for `cargo test` and for a fuzzer.
 
-use tracewright_core::{Block, Element, Ended, Flow, MemorySpace};
+use tracewright_core::{Element, MemorySpace};
 use tracewright_etrace::decode::{self, Decoder, Snapshot};
 use tracewright_etrace::encode::{self, Resync, ResyncMode};
 use tracewright_etrace::ingress::Executed;
 use tracewright_etrace::packet::Packet;
 use tracewright_etrace::stream::{Config, Content, Encapsulation, Message, Parser, Writer};
 use tracewright_etrace::{Options, Params, SupportLayout};
-use tracewright_flow::Instructions;
 use tracewright_image::{Bytes, Image};
-use tracewright_testkit::Rng;
 use tracewright_testkit::etrace::{any_packet, encode, entry, read};
 use tracewright_testkit::riscv::walk::{Program, Walk};
+use tracewright_testkit::{Rng, check_blocks, damage};
 
 /// Random program, encoder, and the stream of an execution.
 struct Case {
@@ -86,54 +85,6 @@ impl Case {
         decoder.finish(end, &mut tell);
         elements
     }
-
-    /// Checks that blocks are of the program and follow each other as it allows.
-    fn check(&self, elements: &[(u64, Element)]) {
-        let mut before: Option<Block> = None;
-        for (offset, element) in elements {
-            let Element::Block(block) = element else {
-                if !matches!(element, Element::Context(..) | Element::Timestamp { .. }) {
-                    before = None;
-                }
-                continue;
-            };
-            let count = Instructions::new(&self.image, MemorySpace::ANY, block).count();
-            assert_eq!(count, block.count as usize, "{offset:#x} {block:x?}");
-            if let Some(before) = before {
-                let target = self.target(&before);
-                let follows = match (before.ended, before.class.flow) {
-                    (Ended::Taken, Flow::Direct) => target == Some(block.start),
-                    (Ended::Taken, _) => true,
-                    (Ended::NotTaken | Ended::Through, _) => before.end == block.start,
-                    (Ended::Cut, _) => false,
-                };
-                assert!(follows, "{offset:#x} {before:x?} then {block:x?}");
-            }
-            before = Some(*block);
-        }
-    }
-
-    fn target(&self, block: &Block) -> Option<u64> {
-        let mut bytes = [0; 4];
-        self.image.read_into(block.last(), MemorySpace::ANY, &mut bytes);
-        let found = tracewright_isa::decode(block.isa, block.last(), &bytes, &mut Default::default())?;
-        Some(found.target)
-    }
-}
-
-fn damage(bytes: &mut Vec<u8>, rng: &mut Rng) {
-    for _ in 0..rng.below(8) {
-        if bytes.is_empty() {
-            return;
-        }
-        let at = rng.below(bytes.len() as u64) as usize;
-        match rng.below(4) {
-            0 => bytes[at] = rng.next_u64() as u8,
-            1 => bytes[at] ^= 1 << rng.below(8),
-            2 => drop(bytes.drain(at..(at + rng.below(50) as usize).min(bytes.len()))),
-            _ => bytes.truncate(at),
-        }
-    }
 }
 
 /// Decodes damaged streams, or any bytes. The decoder terminates and emits only what the program allows, the
@@ -148,7 +99,7 @@ pub fn decode(data: &[u8]) {
     let end = (at + given.len()).min(bytes.len());
     bytes.splice(at..end, given.iter().copied());
     let elements = case.decode([&bytes[..]].into_iter());
-    case.check(&elements);
+    check_blocks(&case.image, &elements);
     let chunk = 1 + rng.below(40) as usize;
     assert_eq!(elements, case.decode(bytes.chunks(chunk)), "chunks of {chunk}");
 }
@@ -174,7 +125,7 @@ pub fn packets(data: &[u8]) {
         decoder.packet(offset, &packet, &mut tell);
     }
     decoder.finish(200, &mut tell);
-    case.check(&elements);
+    check_blocks(&case.image, &elements);
 }
 
 /// Checks that a decoder that starts anywhere emits the same as one that started earlier, once their states

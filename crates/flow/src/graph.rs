@@ -71,11 +71,11 @@ impl<'i> Graph<'i> {
         }
     }
 
-    /// Returns the target of the direct branch at the end of `id`.
+    /// Returns the target of the direct branch at the end of `id`, or of the pair.
     #[inline(always)]
     pub fn taken(&mut self, id: NodeId) -> NodeId {
         let node = &self.nodes[id.index()];
-        debug_assert_eq!(node.class().flow, Flow::Direct);
+        debug_assert!(matches!(node.class().flow, Flow::Direct | Flow::Pair));
         if node.taken.is_some() { node.taken } else { self.link_taken(id) }
     }
 

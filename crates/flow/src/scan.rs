@@ -104,11 +104,7 @@ fn begins_pair(image: &Image, space: MemorySpace, isa: Isa, at: u64) -> bool {
 
 /// Returns the RISC-V instruction at `at` with its operands.
 fn riscv(image: &Image, space: MemorySpace, isa: Isa, at: u64) -> Option<riscv::Instruction> {
-    let xlen = match isa {
-        Isa::Rv32 => riscv::Xlen::Rv32,
-        Isa::Rv64 => riscv::Xlen::Rv64,
-        Isa::A64 | Isa::A32 | Isa::T32 => return None,
-    };
+    let xlen = xlen(isa)?;
     let mut bytes = [0; 4];
     image.read_into(at, space, &mut bytes);
     Some(riscv::decode(xlen, u32::from_le_bytes(bytes)))
@@ -149,10 +145,43 @@ pub(crate) fn instruction(
         &straddling[..known]
     };
     let mut found = isa::decode(isa, at, bytes, it)?;
+    if let Some(zcm) = zcm(image, space, at, isa, bytes) {
+        (found.class, found.target) = (zcm.class(), table_entry(image, space, at, isa, zcm));
+    }
     if found.class.flow == Flow::Direct && image.is_unrelocated(at, space) {
         found.target = UNKNOWN_TARGET;
     }
     Some(found)
+}
+
+/// Returns the instruction of Zcmp or Zcmt at `at`, if it is one and the program has those.
+#[inline]
+fn zcm(image: &Image, space: MemorySpace, at: u64, isa: Isa, bytes: &[u8]) -> Option<riscv::Zcm> {
+    let zcm = riscv::Zcm::decode(xlen(isa)?, u16::from_le_bytes(*bytes.first_chunk()?))?;
+    image.has_zcm(at, space).then_some(zcm)
+}
+
+/// Returns the target of a jump through the table of the program at `at`. Returns [`UNKNOWN_TARGET`] if there is no table.
+#[cold]
+fn table_entry(image: &Image, space: MemorySpace, at: u64, isa: Isa, zcm: riscv::Zcm) -> u64 {
+    let table = image.jump_table(at, space);
+    let Some((xlen, entry)) = xlen(isa).and_then(|xlen| Some((xlen, zcm.entry(xlen, table?)?))) else {
+        return UNKNOWN_TARGET;
+    };
+    let mut target = [0; 8];
+    let size = if xlen == riscv::Xlen::Rv32 { 4 } else { 8 };
+    let known = image.read_into(entry, space, &mut target[..size]);
+    if known == size { u64::from_le_bytes(target) } else { UNKNOWN_TARGET }
+}
+
+/// Returns the width of registers of a RISC-V instruction set.
+#[inline]
+fn xlen(isa: Isa) -> Option<riscv::Xlen> {
+    match isa {
+        Isa::Rv32 => Some(riscv::Xlen::Rv32),
+        Isa::Rv64 => Some(riscv::Xlen::Rv64),
+        Isa::A64 | Isa::A32 | Isa::T32 => None,
+    }
 }
 
 fn no_code(len: u64, count: u32, isa: Isa) -> Found {

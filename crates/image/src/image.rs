@@ -4,6 +4,7 @@ use std::sync::Arc;
 use tracewright_core::{Context, MemorySpace};
 
 use crate::builder::Builder;
+use crate::elf::Elf;
 use crate::error::{Overlap, Remark};
 use crate::file::File;
 use crate::pieces::Spaces;
@@ -183,11 +184,25 @@ impl Image {
     /// Returns whether the code at `address` belongs to a relocatable file (a kernel module) and only its
     /// loader knew the final instruction. A branch there leads to [`UNKNOWN_TARGET`].
     pub fn is_unrelocated(&self, address: u64, space: MemorySpace) -> bool {
-        let Some(region) = self.owner(address, space) else { return false };
-        let Some((elf, bias)) = self.files[region.file as usize].elf.as_ref().zip(region.bias) else {
-            return false;
-        };
-        elf.unrelocated.binary_search(&address.wrapping_sub(bias)).is_ok()
+        let found = self.elf_of(address, space);
+        found.is_some_and(|(elf, bias)| elf.unrelocated.binary_search(&address.wrapping_sub(bias)).is_ok())
+    }
+
+    /// Returns whether the code at `address` belongs to a RISC-V program with Zcmp or Zcmt, whose instructions are C.FSDSP in others.
+    pub fn has_zcm(&self, address: u64, space: MemorySpace) -> bool {
+        self.elf_of(address, space).is_some_and(|(elf, _)| elf.zcm.is_some())
+    }
+
+    /// Returns the address of the table for jumps (Zcmt) of the program that has the code at `address`, if it has one.
+    pub fn jump_table(&self, address: u64, space: MemorySpace) -> Option<u64> {
+        let (elf, bias) = self.elf_of(address, space)?;
+        Some(elf.zcm?.table?.wrapping_add(bias))
+    }
+
+    /// Returns the ELF file that has the code at `address`, and the offset from its linked to its loaded addresses.
+    fn elf_of(&self, address: u64, space: MemorySpace) -> Option<(&Elf, u64)> {
+        let region = self.owner(address, space)?;
+        self.files[region.file as usize].elf.as_ref().zip(region.bias)
     }
 
     /// Returns the memory space of code that runs in `context`, including its process where each has its own

@@ -5,13 +5,15 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use tracewright_core::text::Printable;
-use tracewright_etm::{Params, Protocol, Registers};
+use tracewright_etm::{self as etm, Params, Registers};
 
 use crate::CoreKind;
 use crate::capture::for_etm;
 use crate::etrace::{self, EtraceSource};
+use crate::packing::Packing;
 use crate::preset;
 use crate::registry::{self, SourceParams};
+use crate::source::Protocol;
 
 /// Source as users write it: `etm4,id=0x10,core=Cortex-A53,TRCCONFIGR=0xc1`, or
 /// `etrace,isa=rv64,encapsulation=smi,context_width=32`.
@@ -71,6 +73,7 @@ no options; with pulp, what PULP's rv_tracer has. No --packing.\n";
 
 const EXAMPLES: &str = "Examples: --source etm4,id=0x10,TRCCONFIGR=0xc1,TRCIDR0=0x28000ea1\n\
           \u{20}         --source etrace,isa=rv64,encapsulation=smi,params=hw.scf\n\
+          \u{20}         --source ntrace,isa=rv64,mode=history,src_bits=2,id=1\n\
           \u{20}         --source itm,sync=0";
 
 impl fmt::Display for RawSourceError {
@@ -107,11 +110,26 @@ impl RawSource {
         }
     }
 
+    /// Returns the packing of its bytes, if none is said.
+    pub fn usual_packing(&self) -> Option<Packing> {
+        let shares = matches!(self, Self::Registered(params) if params.names_sources());
+        (shares || self.unframed().is_some()).then_some(Packing::Source)
+    }
+
+    /// Returns its protocol.
+    pub(crate) fn protocol(&self) -> Protocol {
+        match self {
+            Self::Etm(raw) => Protocol::Etm(raw.params.clone().into()),
+            Self::Etrace(source) => Protocol::Etrace(source.clone()),
+            Self::Registered(params) => Protocol::Registered(params.clone()),
+        }
+    }
+
     fn parse(text: &str) -> Result<Self, String> {
         let mut parts = text.split(',');
         let protocol = match parts.next().unwrap_or_default().to_ascii_lowercase().as_str() {
-            "etm4" => Protocol::Etm4,
-            "ete" => Protocol::Ete,
+            "etm4" => etm::Protocol::Etm4,
+            "ete" => etm::Protocol::Ete,
             "etrace" => {
                 // The message may quote a parameter file.
                 let source = etrace::raw_source(parts).map_err(|error| Printable(&error).to_string())?;
@@ -134,7 +152,7 @@ impl RawSource {
         let parts = parts.map(pair).collect::<Result<Vec<_>, _>>()?;
         let is_preset = |(name, _): &&(&str, &str)| name.eq_ignore_ascii_case("preset");
         let preset = match parts.iter().find(is_preset) {
-            Some(_) if protocol == Protocol::Ete => return Err("presets are of etm4".into()),
+            Some(_) if protocol == etm::Protocol::Ete => return Err("presets are of etm4".into()),
             Some((_, name)) => Some(preset::named(name)?),
             None => None,
         };

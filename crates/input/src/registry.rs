@@ -5,8 +5,10 @@ use std::error;
 use std::fmt::{self, Debug};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use tracewright_core::Isa;
+
 use crate::ring::{Ring, TooShort};
-use crate::{coresight, snapshot};
+use crate::{coresight, ntrace, snapshot};
 
 /// A kind of trace sources: how captures and people describe one.
 pub trait SourceKind: Debug + Sync {
@@ -40,6 +42,19 @@ pub trait SourceParams: Any + Debug + Send + Sync {
     fn is_riscv(&self) -> bool {
         false
     }
+    /// Returns the instruction set of its hart, if a RISC-V hart is traced and it is known.
+    fn isa(&self) -> Option<Isa> {
+        None
+    }
+    /// Returns whether packets name their source, so that several sources share a stream.
+    fn names_sources(&self) -> bool {
+        false
+    }
+    /// Returns the parameter in which another source differs. Sources that share a stream must not: their packets cannot be told apart
+    /// before they are parsed.
+    fn differs(&self, _other: &dyn SourceParams) -> Option<&'static str> {
+        None
+    }
     /// Returns whether instructions are traced, and not only messages.
     fn traces_instructions(&self) -> bool {
         true
@@ -61,6 +76,10 @@ pub trait SourceParams: Any + Debug + Send + Sync {
     fn title(&self) -> String;
     /// Returns what is to be known of the source: names and values.
     fn facts(&self) -> Vec<(&'static str, String)>;
+    /// Returns the entries that describe it in `capture.toml`, `protocol` first; none if our own captures have no such sources.
+    fn entries(&self) -> Vec<Entry> {
+        Vec::new()
+    }
     /// Returns whether its trace has cycle counts.
     fn has_cycles(&self) -> bool {
         false
@@ -69,14 +88,25 @@ pub trait SourceParams: Any + Debug + Send + Sync {
     fn tells_level(&self) -> bool {
         true
     }
-    /// Returns what turns numbers of exceptions of ETMv4, which logs of Arm programs have, into those of the trace.
-    fn of_etmv4(&self) -> fn(u16) -> u16 {
+    /// Returns what turns numbers of exceptions in logs (those of ETMv4, or causes of RISC-V) into those of the trace.
+    fn of_log(&self) -> fn(u16) -> u16 {
         |number| number
     }
     /// Returns whether its trace has timestamps.
     fn has_timestamps(&self) -> bool {
         false
     }
+}
+
+/// An entry of a source's description in `capture.toml`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name.
+    pub name: &'static str,
+    /// Its value.
+    pub value: String,
+    /// Its meaning in one line.
+    pub meaning: &'static str,
 }
 
 /// A parameter that is not as it should be.
@@ -103,14 +133,18 @@ pub fn register(kind: &'static dyn SourceKind) {
     REGISTERED.write().unwrap_or_else(PoisonError::into_inner).push(kind);
 }
 
+/// Kinds that need not be registered.
+const BUILT_IN: &[&dyn SourceKind] =
+    &[&coresight::Etm3, &coresight::Ptm, &coresight::Itm, &coresight::Stm, &coresight::Mtb, &ntrace::Ntrace];
+
 fn find(is_it: impl Fn(&dyn SourceKind) -> bool) -> Option<&'static dyn SourceKind> {
     let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
-    coresight::KINDS.iter().chain(&*registered).copied().find(|kind| is_it(*kind))
+    BUILT_IN.iter().chain(&*registered).copied().find(|kind| is_it(*kind))
 }
 
 /// Returns the kinds that need not be registered.
 pub(crate) fn built_in() -> &'static [&'static dyn SourceKind] {
-    coresight::KINDS
+    BUILT_IN
 }
 
 pub(crate) fn named(name: &str) -> Option<&'static dyn SourceKind> {

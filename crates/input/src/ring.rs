@@ -3,10 +3,11 @@
 pub use tracewright_coresight::mtb::{Ring, TooShort};
 use tracewright_image::{Bytes, Moment};
 
-use crate::capture::{Buffer, Capture, Piece, Protocol};
+use crate::capture::{Buffer, Capture, Piece};
 use crate::file::{read_plain, read_stdin};
 use crate::problem::Problem;
 use crate::registry::SourceParams;
+use crate::source::Protocol;
 
 /// Most bytes of a file with a ring, which is memory of a microcontroller.
 const MOST: u64 = 64 << 20;

@@ -30,10 +30,13 @@ pub fn has_programs(test: &str, programs: &[&str]) -> bool {
 
 /// A text file, unpacked by the `xz` program. If that is not possible, says that `test` is skipped, and why.
 pub fn unpacked(test: &str, path: &Path) -> Option<String> {
+    unpacked_bytes(test, path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The same of a file that is no text.
+pub fn unpacked_bytes(test: &str, path: &Path) -> Option<Vec<u8>> {
     let why = match Command::new("xz").arg("-dc").arg(path).output() {
-        Ok(output) if output.status.success() => {
-            return Some(String::from_utf8_lossy(&output.stdout).into_owned());
-        }
+        Ok(output) if output.status.success() => return Some(output.stdout),
         Ok(output) => format!("xz: {}", String::from_utf8_lossy(&output.stderr)),
         Err(error) => format!("cannot run xz: {error}"),
     };

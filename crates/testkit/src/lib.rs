@@ -15,8 +15,9 @@
 //!
 //! * [`program`], [`riscv`]: random programs and their execution; [`Run`]: a random execution with its ETMv4 or ETE trace;
 //!   [`traced()`]: what a perfect decoder returns of it.
-//! * [`etm`], [`etrace`], [`broadcast`], [`perf`]: random and hand-made packets, streams and recordings.
-//! * [`hostile`]: damage of files; [`control`]: naive trace control; [`lister`]: the output of OpenCSD's lister.
+//! * [`etm`], [`etrace`], [`ntrace`], [`broadcast`], [`perf`]: random and hand-made packets, streams and recordings.
+//! * [`check_blocks`]: what a decoder may emit; [`damage()`], [`hostile`]: damage of streams and files.
+//! * [`control`]: naive trace control; [`lister`]: the output of OpenCSD's lister.
 //! * [`captures()`], [`debian`], [`qemu`]: recordings and programs that tests use if they are available.
 //!
 //! The crate has no features.
@@ -25,10 +26,12 @@ pub mod broadcast;
 mod captures;
 pub mod control;
 pub mod debian;
+mod decoded;
 pub mod etm;
 pub mod etrace;
 pub mod hostile;
 pub mod lister;
+pub mod ntrace;
 pub mod perf;
 pub mod program;
 #[cfg(unix)]
@@ -39,7 +42,8 @@ mod run;
 mod scratch;
 mod traced;
 
-pub use captures::{captures, captures_for, has_programs, skip, unpacked};
+pub use captures::{captures, captures_for, has_programs, skip, unpacked, unpacked_bytes};
+pub use decoded::{check_blocks, damage};
 pub use rng::Rng;
 pub use run::{Reader, Run};
 pub use scratch::Scratch;

@@ -65,6 +65,7 @@
 //! protocols, `tracewright-etm` and `tracewright-etrace` are protocols without files or threads, `tracewright-profile` analyses
 //! blocks from anywhere.
 
+mod advice;
 mod ahead;
 mod by_time;
 pub mod calls;
@@ -117,6 +118,7 @@ pub use tracewright_input::Problem as CaptureProblem;
 pub use tracewright_input::{Buffer, Capture, ImageFile, Packing, RawSource, RawSourceError};
 pub use tracewright_profile::{Named, PlaceError, PlaceNames, Profile, Program, Window, coverage, export};
 
+pub use crate::advice::advice;
 pub use crate::by_time::{ElementsByTime, LastByTime, TimedBuffer, TimedElement};
 pub use crate::clocks::{ClockEnd, Clocks, SourceClock, has_timestamps};
 pub use crate::error::Error;

@@ -51,7 +51,7 @@ impl OpenOptions {
         self
     }
 
-    /// Sets how a raw trace file is packed. E-Trace and MTB have no packing.
+    /// Sets how a raw trace file is packed. E-Trace and MTB have no packing; N-Trace has one only in frames.
     #[must_use]
     pub fn packing(mut self, packing: Packing) -> Self {
         self.packing = Some(packing);
@@ -131,7 +131,7 @@ impl OpenOptions {
         if let (Some(name), Some(_)) = (&unframed, self.packing) {
             return Err(failed(&format!("{name} is not read from frames, and has no --packing")));
         }
-        match self.packing.or(unframed.and(Some(Packing::Source))) {
+        match self.packing.or_else(|| self.sources.iter().find_map(RawSource::usual_packing)) {
             Some(packing) => refuse_folders().and_then(|()| Ok(Capture::raw(path, packing, &self.sources)?)),
             None if self.sources.is_empty() => {
                 let kind = if is_stdin { FileKind::of_stdin() } else { FileKind::of(path) };

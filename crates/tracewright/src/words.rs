@@ -2,7 +2,7 @@
 
 use tracewright_core::{Block, Contradiction, Ended, Flow, GapReason, Isa, MemorySpace, Mismatch, Role};
 use tracewright_engine::Tally;
-use tracewright_input::{Buffer, Capture, Protocol};
+use tracewright_input::{Buffer, Capture, Protocol, Source};
 pub use tracewright_isa::riscv::privilege_name as privilege;
 use tracewright_profile::DEEPEST;
 
@@ -195,7 +195,7 @@ pub fn unread(
     unread: impl IntoIterator<Item = (u16, u64)>,
 ) -> Vec<String> {
     let sources = || buffer.sources.iter().map(|&source| &capture.sources[source]);
-    let is_shared = sources().any(|source| matches!(source.protocol, Protocol::Etrace(_)));
+    let is_shared = sources().any(Source::names_sources);
     let (mut lines, mut strangers, mut stranger_bytes) = (Vec::new(), Vec::new(), 0);
     for (id, len) in unread {
         match sources().find(|source| !is_shared && source.number().unwrap_or(0) == id) {

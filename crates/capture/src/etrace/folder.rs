@@ -6,18 +6,45 @@ use std::path::{Path, PathBuf};
 use tracewright_core::{Block, MemorySpace};
 use tracewright_image::{Bytes, Image};
 use tracewright_input::file::{MAX_PROGRAM, read_plain};
-use tracewright_input::{CaptureWriter, ImageFile, Process};
+use tracewright_input::{CaptureWriter, ImageFile, Protocol};
 
-use super::{ExecutedCode, Finished, Seen, Settings, TraceFile, Tracer, executed_code};
-use crate::protocol::{Place, Traced};
+use super::{ExecutedCode, Finished, Seen, TraceFile, executed_code};
+use crate::protocol::{Executed, Place, Subject, Traced};
+use crate::retirement::{self, CodePages};
 use crate::{Error, Remark, StopFlag};
 
+/// Settings of an encoder that traces a hart or thread into a capture folder.
+pub trait HartSettings: Clone + Send + 'static {
+    /// What encodes with these settings.
+    type Tracer: HartTracer;
+    /// Returns the description of the source.
+    fn source(&self) -> Protocol;
+    /// Returns the size of the ring that keeps the newest bytes, if not all are kept.
+    fn ring(&self) -> Option<u64>;
+    /// Returns whether there is delta trace beside the trace.
+    fn has_delta(&self) -> bool {
+        false
+    }
+    /// Creates a tracer that writes to `to`, and delta trace to `delta`.
+    fn tracer(&self, to: TraceFile, delta: Option<TraceFile>) -> Self::Tracer;
+    /// Returns a remark about the settings, if there is one to make.
+    fn remark(&self) -> Option<Remark>;
+}
+
+/// A tracer of a hart or thread.
+pub trait HartTracer: Send {
+    /// Fails if trace could not be written, so that the rest would be lost.
+    fn check(&self) -> Result<(), &io::Error>;
+    /// Ends the trace.
+    fn finish(self) -> io::Result<Finished<TraceFile>>;
+}
+
 /// A capture folder that is being written, with a source and a buffer for each hart or thread.
-pub struct Folder {
+pub struct Folder<S> {
     /// Folder that files are written to.
     pub dir: PathBuf,
     writer: CaptureWriter,
-    settings: Settings,
+    settings: S,
     /// The files of the buffers, and of delta trace, in the order in which they were made.
     paths: Vec<(PathBuf, Option<PathBuf>)>,
     /// Programs that are in the folder.
@@ -28,14 +55,9 @@ pub struct Folder {
 /// Most pieces of code that are kept: a description with more would be too large to read.
 const MOST_PIECES: usize = 20_000;
 
-impl Folder {
+impl<S: HartSettings> Folder<S> {
     /// Begins a capture in a folder. Nothing is traced yet.
-    pub fn create(
-        place: Place<'_>,
-        settings: &Settings,
-        description: &str,
-        stop: &StopFlag,
-    ) -> Result<Self, Error> {
+    pub fn create(place: Place<'_>, settings: &S, description: &str, stop: &StopFlag) -> Result<Self, Error> {
         let folder = place.claim()?;
         let dir = folder.path().to_owned();
         let mut writer = CaptureWriter::within(folder)?;
@@ -47,25 +69,58 @@ impl Folder {
 
     /// Adds a hart or thread as a source with this name; a thread with its thread ID. Returns a tracer that writes to a file of its
     /// own, `buffer`.
-    pub fn source(&mut self, name: &str, buffer: &str, tid: Option<u32>) -> Result<Tracer<TraceFile>, Error> {
-        let source = self.writer.source(name, self.settings.source.clone());
+    pub fn source(&mut self, name: &str, buffer: &str, tid: Option<u32>) -> Result<S::Tracer, Error> {
+        let source = self.writer.source(name, self.settings.source());
         if let Some(tid) = tid {
             self.writer.thread(source, tid);
         }
         let (path, file) = self.writer.buffer(buffer, &[source])?;
-        let tracer = Tracer::new(&self.settings, TraceFile::new(file, self.settings.ring, &self.stop));
-        if self.settings.delta.is_none() {
-            self.paths.push((path, None));
-            return Ok(tracer);
-        }
-        let (delta, file) = self.writer.delta(source)?;
-        self.paths.push((path, Some(delta)));
-        Ok(tracer.with_delta(&self.settings, TraceFile::new(file, self.settings.ring, &self.stop)))
+        let delta = self.settings.has_delta().then(|| self.writer.delta(source)).transpose()?;
+        let (delta_path, delta) = delta.unzip();
+        self.paths.push((path, delta_path));
+        let trace_file = |file| TraceFile::new(file, self.settings.ring(), &self.stop);
+        Ok(self.settings.tracer(trace_file(file), delta.map(trace_file)))
     }
 
-    /// Adds the process that was traced.
-    pub fn process(&mut self, process: Process) {
-        self.writer.process(process);
+    /// Adds a hart or thread. Returns its tracer, and the file that it writes to.
+    pub fn subject(
+        &mut self,
+        subject: &Subject<'_>,
+        remarks: &mut Vec<Remark>,
+    ) -> Result<(S::Tracer, PathBuf), Error> {
+        let (tracer, file) = match *subject {
+            Subject::Hart => (self.source("hart0", "trace", None)?, "trace.bin".to_owned()),
+            Subject::Thread { index, tid, maps } => {
+                self.add_programs(&retirement::programs(maps, remarks))?;
+                let name = retirement::source_name(index);
+                (self.source(&name, &name, Some(tid))?, format!("{name}.bin"))
+            }
+        };
+        Ok((tracer, self.dir.join(file)))
+    }
+
+    /// Ends the traces, as [`finish`](Self::finish) does, and adds what ran. Returns the totals of all traces.
+    pub fn end(
+        mut self,
+        tracers: Vec<S::Tracer>,
+        executed: Executed<'_>,
+        remarks: &mut Vec<Remark>,
+    ) -> Result<Traced, Error> {
+        let traced = match executed {
+            Executed::Hart { programs, blocks, halfword } => {
+                self.finish(tracers, programs, blocks, halfword, remarks)?
+            }
+            Executed::Process { header, definitions } => {
+                self.writer.process(retirement::process(header, definitions));
+                let programs = retirement::programs(definitions.maps(), remarks);
+                let blocks: Vec<_> = retirement::translated(definitions).collect();
+                let code: CodePages = retirement::code(definitions).collect();
+                remarks.extend(code.changed.map(Remark::CodeChanged));
+                let halfword = |at| code.halfword(at);
+                self.finish(tracers, &programs, blocks.iter(), halfword, remarks)?
+            }
+        };
+        Ok(Traced::sum(&traced))
     }
 
     /// Adds programs that are not there yet. Called before anything runs, so that the trace can be read even after a crash.
@@ -88,7 +143,7 @@ impl Folder {
     /// `halfword` returns the code at an address that no tracer has seen. Returns the totals of each trace.
     pub fn finish<'a>(
         mut self,
-        tracers: Vec<Tracer<TraceFile>>,
+        tracers: Vec<S::Tracer>,
         programs: &[ImageFile],
         blocks: impl Iterator<Item = &'a Block>,
         mut halfword: impl FnMut(u64) -> Option<[u8; 2]>,

@@ -20,12 +20,13 @@ mod writer;
 
 pub use code::{ExecutedCode, executed_code};
 pub use delta::{DeltaSettings, DeltaTraced};
-pub(crate) use folder::Folder;
+pub(crate) use folder::{Folder, HartSettings, HartTracer};
 use logged::Logged;
-use output::{Gather, TraceFile};
+pub(crate) use output::{Gather, TraceFile};
 pub use seen::Seen;
 pub use settings::Settings;
 use tracer::{Asking, WithData, WithoutCode};
 pub use tracer::{Finished, Tracer};
 pub use tracewright_qemu::format::LogData;
 pub use writer::PROTOCOL;
+pub(crate) use writer::interval;

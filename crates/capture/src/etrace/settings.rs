@@ -5,11 +5,11 @@ use tracewright_etrace::encode::{self, Quirks, Resync, ResyncMode};
 use tracewright_etrace::ingress::{CType, ITypeWidth};
 use tracewright_etrace::stream::Encapsulation;
 use tracewright_etrace::{Options, Params, SupportLayout, data, stream};
-use tracewright_input::EtraceSource;
 use tracewright_input::etrace::{ENCAPSULATIONS, Field, Group, fields, params_for, read_scf};
+use tracewright_input::{EtraceSource, Protocol};
 
-use super::DeltaSettings;
-use crate::options::{self, flag};
+use super::{DeltaSettings, HartSettings, TraceFile, Tracer};
+use crate::options::{self, flag, row};
 use crate::port::PortRequest;
 use crate::{Error, Remark};
 
@@ -376,23 +376,32 @@ impl Settings {
     }
 }
 
-fn row(text: &mut String, name: &str, default: &str, meaning: &str) {
-    /// Column of the meanings.
-    const MEANING: usize = 31;
-    let mut line = format!("  {name:<19}{default:<10}");
-    for word in meaning.split(' ') {
-        if line.len() + 1 + word.len() > 79 {
-            *text += line.trim_end();
-            *text += "\n";
-            line = " ".repeat(MEANING);
-        }
-        if line.len() > MEANING {
-            line.push(' ');
-        }
-        line += word;
+impl HartSettings for Settings {
+    type Tracer = Tracer<TraceFile>;
+
+    fn source(&self) -> Protocol {
+        self.source.clone().into()
     }
-    *text += line.trim_end();
-    *text += "\n";
+
+    fn ring(&self) -> Option<u64> {
+        self.ring
+    }
+
+    fn has_delta(&self) -> bool {
+        self.delta.is_some()
+    }
+
+    fn tracer(&self, to: TraceFile, delta: Option<TraceFile>) -> Tracer<TraceFile> {
+        let tracer = Tracer::new(self, to);
+        match delta {
+            Some(delta) => tracer.with_delta(self, delta),
+            None => tracer,
+        }
+    }
+
+    fn remark(&self) -> Option<Remark> {
+        Self::remark(self)
+    }
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use tracewright_hart::{HartSink, Privilege, Trap};
 use super::delta::{Delta, synchronises};
 use super::handlers::TrapTargets;
 use super::port::{Step, Watched};
-use super::{Gather, Seen, Settings};
+use super::{Gather, HartTracer, Seen, Settings, TraceFile};
 use crate::protocol::Traced;
 use crate::sink::TraceSink;
 
@@ -314,6 +314,16 @@ impl<W: Write> Out<W> {
             self.to.to.write(|_| Err(io::Error::other(message)));
         }
         self.to.check();
+    }
+}
+
+impl HartTracer for Tracer<TraceFile> {
+    fn check(&self) -> Result<(), &io::Error> {
+        Self::check(self)
+    }
+
+    fn finish(self) -> io::Result<Finished<TraceFile>> {
+        Self::finish(self)
     }
 }
 

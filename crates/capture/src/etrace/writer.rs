@@ -10,9 +10,8 @@ use crate::encode::ThreadInput;
 use crate::error::same;
 use crate::protocol::{Executed, InputKind, Place, Protocol, Request, Subject, TraceWriter, Traced};
 use crate::record::{HartRun, LogRead};
-use crate::retirement::CodePages;
 use crate::sink::{AnySink, DynTraceSink};
-use crate::{Error, Remark, port, retirement};
+use crate::{Error, Remark};
 
 /// RISC-V E-Trace.
 pub static PROTOCOL: Protocol = Protocol {
@@ -42,29 +41,35 @@ fn create(place: Place<'_>, request: &Request<'_>) -> Result<Box<dyn TraceWriter
         settings.refuse_data()?;
     }
     let folder = Folder::create(place, &settings, description, stop)?;
-    let dir = folder.dir.clone();
-    Ok(Box::new(Writer { folder, settings, input, dir, threads: Vec::new() }))
+    Ok(Box::new(Writer { folder, settings, input, threads: Vec::new() }))
 }
 
 /// Returns when the encoder has to resynchronise, so that a ring always holds some synchronisation points; with delta trace, so that both
 /// rings share some.
 fn resync(ring: u64, has_delta: bool) -> Resync {
-    let exponent = |count: u64| count.checked_ilog2().unwrap_or(0).saturating_sub(4) as u8;
     let usual = Resync::default();
     match has_delta {
-        // Packets have about eight bytes.
-        false => Resync { max: exponent(ring / 8 / 8).min(8), ..usual },
+        false => Resync { max: interval(ring), ..usual },
         // Delta trace takes more room: about two bits per cycle.
         true => Resync { mode: ResyncMode::Cycles, max: exponent(ring).min(15), ..usual },
     }
 }
 
+/// Returns the exponent of the number of packets from one synchronisation to the next, less four, with which a ring always holds some.
+pub fn interval(ring: u64) -> u8 {
+    // Packets have about eight bytes.
+    exponent(ring / 8 / 8).min(8)
+}
+
+fn exponent(count: u64) -> u8 {
+    count.checked_ilog2().unwrap_or(0).saturating_sub(4) as u8
+}
+
 /// A capture that is being written.
 struct Writer {
-    folder: Folder,
+    folder: Folder<Settings>,
     settings: Settings,
     input: InputKind,
-    dir: PathBuf,
     /// Harts or threads, each with its file.
     threads: Vec<(Tracing, PathBuf)>,
 }
@@ -95,21 +100,14 @@ impl TraceWriter for Writer {
     }
 
     fn add_thread(&mut self, subject: &Subject<'_>, remarks: &mut Vec<Remark>) -> Result<(), Error> {
-        let (tracer, file) = match *subject {
-            Subject::Hart => (self.folder.source("hart0", "trace", None)?, "trace.bin".to_owned()),
-            Subject::Thread { index, tid, maps } => {
-                self.folder.add_programs(&retirement::programs(maps, remarks))?;
-                let name = retirement::source_name(index);
-                (self.folder.source(&name, &name, Some(tid))?, format!("{name}.bin"))
-            }
-        };
+        let (tracer, file) = self.folder.subject(subject, remarks)?;
         let thread = match (self.input, tracer.has_data()) {
             (InputKind::Threads(_), false) => Tracing::Thread(Asking(tracer)),
             (InputKind::Threads(_), true) => Tracing::ThreadData(Logged::new(&self.settings, tracer)),
             (InputKind::Hart | InputKind::Log, false) => Tracing::Hart(tracer),
             (InputKind::Hart | InputKind::Log, true) => Tracing::HartData(Asking(tracer)),
         };
-        self.threads.push((thread, self.dir.join(file)));
+        self.threads.push((thread, file));
         Ok(())
     }
 
@@ -157,11 +155,7 @@ impl TraceWriter for Writer {
         self.folder.discard();
     }
 
-    fn finish(
-        mut self: Box<Self>,
-        executed: Executed<'_>,
-        remarks: &mut Vec<Remark>,
-    ) -> Result<Traced, Error> {
+    fn finish(self: Box<Self>, executed: Executed<'_>, remarks: &mut Vec<Remark>) -> Result<Traced, Error> {
         let mut unknown = 0;
         let tracers = self.threads.into_iter().map(|(thread, _)| match thread {
             Tracing::Hart(tracer) => tracer,
@@ -172,33 +166,8 @@ impl TraceWriter for Writer {
                 logged.tracer
             }
         });
-        let tracers = tracers.collect();
-        let traced = match executed {
-            Executed::Hart { programs, blocks, halfword } => {
-                self.folder.finish(tracers, programs, blocks, halfword, remarks)?
-            }
-            Executed::Process { header, definitions } => {
-                self.folder.process(retirement::process(header, definitions));
-                let programs = retirement::programs(definitions.maps(), remarks);
-                let blocks: Vec<_> = retirement::translated(definitions).collect();
-                let code: CodePages = retirement::code(definitions).collect();
-                remarks.extend(code.changed.map(Remark::CodeChanged));
-                let halfword = |at| code.halfword(at);
-                self.folder.finish(tracers, &programs, blocks.iter(), halfword, remarks)?
-            }
-        };
-        let sum = |of: fn(&Traced) -> u64| traced.iter().map(of).sum();
-        Ok(Traced {
-            bytes: sum(|traced| traced.bytes),
-            kept: sum(|traced| traced.kept),
-            packets: Some(sum(|traced| traced.packets.unwrap_or_default())),
-            data_packets: sum(|traced| traced.data_packets),
-            instructions: None,
-            unknown,
-            port: port::Report::all(traced.iter().filter_map(|traced| traced.port)),
-            delta: traced.first().and_then(|traced| traced.delta),
-            lacks_code: traced.iter().any(|traced| traced.lacks_code),
-        })
+        let tracers: Vec<_> = tracers.collect();
+        Ok(Traced { unknown, ..self.folder.end(tracers, executed, remarks)? })
     }
 }
 

@@ -99,7 +99,8 @@ fn show(
     };
     write("-".as_ref(), Form::json_if(opts.table.json), text.as_bytes(), false)?;
     if let (Some((offset, _)), true) = (checked.parted, decoded.is_stopped) {
-        summary::report_until(&decode.buffer.name, &decoded.tally, decode.trace.image(), offset);
+        let (trace, buffer) = (decode.trace, decode.buffer);
+        summary::report_until(trace.capture(), buffer, &decoded.tally, trace.image(), offset);
     }
     if let Some(error) = &checked.log_error {
         report(&format!("{}: {error}", path.display()));

@@ -28,7 +28,7 @@ use self::calls::Calls;
 use self::text::Text;
 use crate::args::{CaptureArgs, InlineArgs, ProgramArgs, SelectArgs, offset, refuse_past_end};
 use crate::clocks::{self, report_ends};
-use crate::etrace::is_etrace;
+use crate::etrace::riscv;
 use crate::filter::FilterArgs;
 use crate::images;
 use crate::json::last_line;
@@ -481,10 +481,10 @@ impl BufferDecode<'_> {
             times,
         });
         if opts.style == Some(Style::Opencsd) {
-            self.refuse_etrace("--style opencsd")?;
+            self.refuse_riscv("--style opencsd")?;
             self.list(&OpenCsdLines { again }, "", Form::Text)
         } else if opts.no_image {
-            self.refuse_etrace("--no-image")?;
+            self.refuse_riscv("--no-image")?;
             self.report_no_broadcast();
             let events = opts.events.clone();
             if opts.has_objects() {
@@ -616,12 +616,10 @@ impl BufferDecode<'_> {
         }
     }
 
-    fn refuse_etrace(&self, option: &str) -> Result<(), Error> {
-        if !is_etrace(self.trace.capture(), self.buffer) {
-            return Ok(());
-        }
+    fn refuse_riscv(&self, option: &str) -> Result<(), Error> {
+        let Some(protocol) = riscv(self.trace.capture(), self.buffer) else { return Ok(()) };
         let name = &self.buffer.name;
-        let message = format!("{name}: {option} is for Arm's ETMv4 and ETE, and this is E-Trace");
+        let message = format!("{name}: {option} is for Arm's ETMv4 and ETE, and this is {protocol}");
         Err(Error::Message(message))
     }
 
@@ -642,7 +640,7 @@ impl BufferDecode<'_> {
         if self.no_image {
             summary::report_targets(&buffer.name, &decoded.tally);
         } else {
-            summary::report(&buffer.name, &decoded.tally, trace.image(), self.has_funnel);
+            summary::report(trace.capture(), buffer, &decoded.tally, trace.image(), self.has_funnel);
             if !self.has_funnel {
                 sources::report(&decoded.sources);
             }

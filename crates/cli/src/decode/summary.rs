@@ -3,9 +3,9 @@
 use tracewright_core::{MemorySpace, Mismatch};
 use tracewright_engine::{Doubt, Tally};
 use tracewright_image::Image;
-use tracewright_input::Problem;
+use tracewright_input::{Buffer, Capture, Problem};
 
-use tracewright::{Trace, names};
+use tracewright::{Trace, advice, names};
 
 use super::sources;
 use crate::output::{self, Error, Outcome};
@@ -35,7 +35,8 @@ pub fn report_targets(buffer: &str, tally: &Tally) {
 }
 
 /// Says on standard error what was decoded and what could not be, and what to do about it. `has_funnel`: the totals follow.
-pub fn report(buffer: &str, tally: &Tally, image: &Image, has_funnel: bool) {
+pub fn report(capture: &Capture, of: &Buffer, tally: &Tally, image: &Image, has_funnel: bool) {
+    let buffer = &*of.name;
     let Tally { blocks, instructions, gaps, data_lost, no_code, mismatches, unknown_paths, .. } = tally;
     let (ran, blocks) = (words::count(*instructions, "instruction"), words::count(*blocks, "block"));
     let mut line = format!("{buffer}: {ran} in {blocks}");
@@ -68,7 +69,7 @@ pub fn report(buffer: &str, tally: &Tally, image: &Image, has_funnel: bool) {
         output::remark(&format!("{buffer}: the first gap, {from:#x}..{to:#x}: {why}"));
     }
     report_unknown_path(buffer, tally, image);
-    hints(buffer, tally, image);
+    hints(capture, of, tally, image);
 }
 
 /// Refuses to count what a trace and a wrong program make together.
@@ -87,7 +88,7 @@ pub fn refusal(buffer: &str, doubts: &[Doubt], image: &Image) -> Error {
 
 /// Says on standard error what may be wrong, where decoding stopped since the trace and a log part at `offset`. Of what was
 /// decoded after that nothing is said: it is more with more threads.
-pub fn report_until(buffer: &str, tally: &Tally, image: &Image, offset: u64) {
+pub fn report_until(capture: &Capture, buffer: &Buffer, tally: &Tally, image: &Image, offset: u64) {
     let outside =
         tally.first_sync_outside.filter(|first| first.0 <= offset && tally.first_sync == Some(first.0));
     let early = Tally {
@@ -100,7 +101,7 @@ pub fn report_until(buffer: &str, tally: &Tally, image: &Image, offset: u64) {
         first_sync_outside: outside,
         ..Tally::default()
     };
-    hints(buffer, &early, image);
+    hints(capture, buffer, &early, image);
 }
 
 /// Says on standard error that more ran than was counted, and where first.
@@ -125,15 +126,14 @@ fn report_unknown_path(buffer: &str, tally: &Tally, image: &Image) {
 }
 
 /// Says on standard error what may be wrong with the program, or with what was said of the trace.
-fn hints(buffer: &str, tally: &Tally, image: &Image) {
+fn hints(capture: &Capture, of: &Buffer, tally: &Tally, image: &Image) {
+    let buffer = &*of.name;
     if let Some((offset, why)) = tally.first_malformed {
         output::remark(&format!("{buffer}: the first bytes that are no packet, at {offset:#x}: {why}"));
     }
-    let facts = tally.etrace_facts();
-    // Without any program, every address is outside.
-    if facts.is_suspicious() && (image.regions().next().is_some() || facts.outside == 0) {
-        output::remark(&format!("{buffer}: {facts}"));
-        if facts.outside > 0 {
+    if let Some(advice) = advice(capture, of, tally, image) {
+        output::remark(&format!("{buffer}: {advice}"));
+        if tally.syncs_outside > 0 {
             return;
         }
     }

@@ -1,9 +1,9 @@
-//! What the verbs share about E-Trace captures.
+//! What the verbs share about E-Trace and N-Trace captures.
 
-use tracewright_input::{Buffer, Capture, Protocol};
+use tracewright_input::{Buffer, Capture, Source};
 
-/// Whether a buffer holds E-Trace.
-pub fn is_etrace(capture: &Capture, buffer: &Buffer) -> bool {
+/// Returns the name of a buffer's protocol, if its packets name their source: E-Trace or N-Trace.
+pub fn riscv(capture: &Capture, buffer: &Buffer) -> Option<String> {
     let mut sources = buffer.sources.iter().map(|&source| &capture.sources[source]);
-    sources.any(|source| matches!(source.protocol, Protocol::Etrace(_)))
+    sources.find(|source| source.names_sources()).map(Source::protocol_name)
 }

@@ -18,7 +18,7 @@ use tracewright_input::{Buffer, Capture, EtraceSource, ImageFile, Packing, Piece
 
 use crate::args::{CaptureArgs, image};
 use crate::decode::sources;
-use crate::etrace::is_etrace;
+use crate::etrace::riscv;
 use crate::images;
 use crate::json::line;
 use crate::output::{Error, Form, Outcome, Output, printable_path, report, report_problems};
@@ -258,11 +258,11 @@ fn protocol(source: &Source) -> String {
     format!("{}{note}", Printable(&source.protocol_name()))
 }
 
-fn format_words(capture: &Capture, buffer: &Buffer) -> &'static str {
-    match buffer.format {
-        Packing::Source if is_etrace(capture, buffer) => "E-Trace messages",
-        Packing::Source if tracewright::log::is_log(capture) => "chunks of a log",
-        packing => packing.words(),
+fn format_words(capture: &Capture, buffer: &Buffer) -> String {
+    match (buffer.format, riscv(capture, buffer)) {
+        (Packing::Source, Some(name)) => format!("{name} messages"),
+        (Packing::Source, None) if tracewright::log::is_log(capture) => "chunks of a log".into(),
+        (packing, _) => packing.words().into(),
     }
 }
 

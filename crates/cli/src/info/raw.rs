@@ -82,7 +82,7 @@ fn text(out: &mut impl Write, path: &Path, survey: &Survey) -> std::io::Result<(
     }
     let mut kinds = survey.fits.iter().flat_map(|fit| &fit.sources).filter_map(FoundSource::description);
     match kinds.next() {
-        Some(source) if source.starts_with("etrace") => {
+        Some(source) if source.contains("isa=") => {
             writeln!(out, "\nThe trace does not tell the parameters of its encoder: those left out of")?;
             writeln!(out, "--source are a guess.")?;
         }

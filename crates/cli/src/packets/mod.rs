@@ -15,7 +15,7 @@ use tracewright_engine::{Options, Problem};
 use tracewright_input::Buffer;
 
 use crate::args::{CaptureArgs, OffsetArgs, SelectArgs};
-use crate::etrace::is_etrace;
+use crate::etrace::riscv;
 use crate::json::last_line;
 use crate::output::{Error, Outcome, Output, Readable, remark, report, report_problem};
 use crate::progress;
@@ -99,9 +99,9 @@ fn print(opts: &Opts, mut printer: impl PacketPrinter) -> Result<Outcome, Error>
     }
     let mut readable = Readable::default();
     for buffer in buffers {
-        if opencsd && is_etrace(capture, buffer) {
-            let message = "--style opencsd is for Arm captures: OpenCSD cannot read E-Trace";
-            return Err(Error::Message(message.into()));
+        if let Some(name) = riscv(capture, buffer).filter(|_| opencsd) {
+            let message = format!("--style opencsd is for Arm captures: OpenCSD cannot read {name}");
+            return Err(Error::Message(message));
         }
         let mut print = PrintPackets::new(&mut out, &mut printer, capture, buffer);
         let read = progress::on(&trace, buffer).visit_buffer(buffer, &mut print)?;

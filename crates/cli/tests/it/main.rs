@@ -47,6 +47,7 @@ mod memory;
 mod merge;
 mod mtb;
 mod no_image;
+mod ntrace;
 mod offsets;
 mod outputs;
 mod parallel;

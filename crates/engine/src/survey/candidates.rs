@@ -248,7 +248,9 @@ impl Sense {
                 (*info, address)
             }
             // Nothing follows the last byte of an exception: here headers were taken for its bytes.
-            (Self::Etm3 { .. }, [first, .., last]) if first & 1 == 1 && last & 0x80 != 0 => return Some(false),
+            (Self::Etm3 { .. }, [first, .., last]) if first & 1 == 1 && last & 0x80 != 0 => {
+                return Some(false);
+            }
             _ => return None,
         };
         let word = u32::from_le_bytes(*address.first_chunk()?);

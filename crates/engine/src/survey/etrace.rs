@@ -3,9 +3,9 @@
 use tracewright_etrace::Params;
 use tracewright_etrace::packet::Packet;
 use tracewright_etrace::stream::{Config, Content, EtraceSink, Message, Parser};
-use tracewright_input::{Packing, RawSource};
+use tracewright_input::RawSource;
 
-use super::{Fit, FoundSource, Speaks};
+use super::Fit;
 
 /// Encapsulations of E-Trace that are tried. Messages of several harts cannot be told without knowing more of them.
 pub const ENCAPSULATIONS: [&str; 4] = [
@@ -45,9 +45,7 @@ pub fn etrace(start: &[u8], bytes: u64) -> Option<Fit> {
         }
     }
     let (_, syncs, description) = best?;
-    let speaks = Some(Speaks { name: "E-Trace", source: Some(description), evidence: None });
-    let found = FoundSource { id: None, bytes, syncs, speaks };
-    Some(Fit { packing: Packing::Source, skip: 0, samples_per_bit: None, sources: vec![found], lost: 0 })
+    Some(Fit::unframed("E-Trace", description, syncs, bytes))
 }
 
 /// Messages of E-Trace, read as a description says, and what speaks against it.

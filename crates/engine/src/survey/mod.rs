@@ -6,6 +6,7 @@
 
 mod candidates;
 mod etrace;
+mod ntrace;
 mod patterns;
 #[cfg(test)]
 mod tests;
@@ -17,9 +18,11 @@ use tracewright_core::TraceId;
 use tracewright_input::Packing;
 
 use etrace::etrace;
+use ntrace::ntrace;
 use patterns::{Looks, View};
 
 pub use candidates::Evidence;
+pub use ntrace::likely_ntrace;
 
 /// What a raw trace file may be.
 #[derive(Clone, Debug, Default)]
@@ -77,25 +80,33 @@ impl FoundSource {
         let id = match self.id {
             Some(id) => format!(",id={:#04x}", id.get()),
             // Other kinds of sources have no ID in a file of their own, or need one.
-            None if matches!(kind, "etm4" | "ete" | "etrace" | "mtb") => String::new(),
+            None if matches!(kind, "etm4" | "ete" | "etrace" | "mtb" | "ntrace") => String::new(),
             None => ",id=0x10".into(),
         };
         let comma = if rest.is_empty() { "" } else { "," };
         Some(format!("{kind}{id}{comma}{rest}"))
     }
 
-    fn is_etrace(&self) -> bool {
+    /// Returns whether its messages are those of E-Trace or N-Trace, in no packing.
+    fn is_riscv(&self) -> bool {
         let source = self.speaks.as_ref().and_then(|speaks| speaks.source.as_deref());
-        source.is_some_and(|source| source.starts_with("etrace"))
+        source.is_some_and(|source| source.starts_with("etrace") || source.starts_with("ntrace"))
     }
 }
 
 impl Fit {
+    /// Returns a way to read a file that is the messages of one source.
+    fn unframed(name: &'static str, description: String, syncs: u64, bytes: u64) -> Self {
+        let speaks = Some(Speaks { name, source: Some(description), evidence: None });
+        let found = FoundSource { id: None, bytes, syncs, speaks };
+        Self { packing: Packing::Source, skip: 0, samples_per_bit: None, sources: vec![found], lost: 0 }
+    }
+
     /// Returns the options with which the command reads the file so; `None` if it can read none of its sources.
     pub fn options(&self) -> Option<String> {
         let sources: Vec<_> = self.sources.iter().filter_map(FoundSource::description).collect();
-        let is_etrace = self.sources.iter().any(FoundSource::is_etrace);
-        let packing = if is_etrace { String::new() } else { format!("--packing {} ", self.packing.name()) };
+        let is_riscv = self.sources.iter().any(FoundSource::is_riscv);
+        let packing = if is_riscv { String::new() } else { format!("--packing {} ", self.packing.name()) };
         (!sources.is_empty()).then(|| format!("{packing}--source {}", sources.join(" --source ")))
     }
 }
@@ -148,7 +159,7 @@ pub fn survey(mut input: impl Read) -> io::Result<Survey> {
         (view.packing.is_framed(), view.packing.is_sampled(), view.skip, view.strength(), view.lost)
     });
     let mut found: Vec<_> = fits.iter().map(|view| view.fit(&start)).collect();
-    let may_be_etrace = |view: &patterns::Seen| {
+    let may_be_riscv = |view: &patterns::Seen| {
         view.sources.iter().all(|source| !matches!(source.looks, Looks::Etm { .. } | Looks::Stm))
     };
     let is_sure = |source: &FoundSource| {
@@ -157,12 +168,13 @@ pub fn survey(mut input: impl Read) -> io::Result<Survey> {
             .as_ref()
             .is_some_and(|speaks| speaks.evidence.is_some_and(|evidence| evidence.is_good()))
     };
-    if fits.iter().all(may_be_etrace)
+    if fits.iter().all(may_be_riscv)
         && !found.iter().any(|fit| fit.sources.iter().any(is_sure))
-        && let Some(etrace) = etrace(&start[..start.len().min(SETTLED)], bytes)
+        && let start = &start[..start.len().min(SETTLED)]
+        && let Some(riscv) = ntrace(start, bytes).or_else(|| etrace(start, bytes))
     {
-        found.retain(|fit| !fit.sources.iter().any(FoundSource::is_etrace));
-        found.insert(0, etrace);
+        found.retain(|fit| !fit.sources.iter().any(FoundSource::is_riscv));
+        found.insert(0, riscv);
     }
     if found.is_empty() {
         // Samples of a line are bytes, too, so lines come first.

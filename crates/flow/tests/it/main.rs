@@ -2,3 +2,4 @@
 
 mod lengths;
 mod walker;
+mod zcm;

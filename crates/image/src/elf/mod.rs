@@ -6,6 +6,7 @@ mod place;
 mod read;
 mod relocate;
 mod tables;
+mod zcm;
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -43,6 +44,8 @@ pub(crate) struct Elf {
     pub build_id: Option<Range<usize>>,
     /// Sorted addresses of code that a loader changes in a way the file does not give.
     pub unrelocated: Vec<u64>,
+    /// Set if the program has instructions of Zcmp or Zcmt.
+    pub zcm: Option<zcm::Zcm>,
 }
 
 impl Elf {
@@ -62,6 +65,7 @@ impl Elf {
         let claims: Vec<_> = elf.sections.iter().map(claim).collect();
         (elf.sections_at, _) = Pieces::new(&claims);
         elf.build_id = read::build_id(&elf, file);
+        elf.zcm = elf.find_zcm(file);
         Ok((elf, relocated))
     }
 

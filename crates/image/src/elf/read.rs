@@ -122,6 +122,7 @@ fn headers_of<H: FileHeader<Endian = LittleEndian>>(file: &[u8]) -> Result<Elf, 
         sections_at: Pieces::default(),
         build_id: None,
         unrelocated: Vec::new(),
+        zcm: None,
     })
 }
 

@@ -8,10 +8,13 @@ mod stm;
 
 use std::collections::BTreeMap;
 
-use crate::registry::{SourceKind, WrongParam};
+use crate::registry::WrongParam;
 
-/// All kinds that are built in.
-pub(crate) const KINDS: &[&dyn SourceKind] = &[&etm3::Etm3, &ptm::Ptm, &itm::Itm, &stm::Stm, &mtb::Mtb];
+pub(crate) use etm3::Etm3;
+pub(crate) use itm::Itm;
+pub(crate) use mtb::Mtb;
+pub(crate) use ptm::Ptm;
+pub(crate) use stm::Stm;
 
 /// What a PTM or an ETMv3 tells without branch broadcast.
 const NO_BROADCAST: &str =

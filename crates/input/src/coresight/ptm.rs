@@ -84,7 +84,7 @@ impl SourceParams for Params {
         false
     }
 
-    fn of_etmv4(&self) -> fn(u16) -> u16 {
+    fn of_log(&self) -> fn(u16) -> u16 {
         exception::of_etmv4
     }
 

@@ -8,7 +8,7 @@ use tracewright_etrace::{Options, data};
 
 use super::value::{Document, Table, Wrong};
 use super::{CAPTURE_FILE, Checksums, FORMAT, checksums, mappings};
-use crate::capture::{Buffer, Capture, Program, Protocol, Source};
+use crate::capture::{Buffer, Capture, Program};
 use crate::etrace::{self, EtraceSource, Field, Group, encapsulation, isa_named};
 use crate::file::{existing, read_plain, size};
 use crate::packing::Packing;
@@ -16,6 +16,7 @@ use crate::problem::{Problem, quote};
 use crate::program::ImageFile;
 use crate::registry;
 use crate::snapshot::{Dump, MemorySpace};
+use crate::source::{Protocol, Source};
 
 /// Most bytes of `capture.toml`.
 const MAX_BYTES: u64 = 4 << 20;
@@ -112,7 +113,7 @@ fn source(
             None => (Protocol::Unsupported(other, None), None),
         },
         None => {
-            document.log.error(line, "protocol is missing: expected \"etrace\"");
+            document.log.error(line, "protocol is missing: expected \"etrace\" or \"ntrace\"");
             return Err(Wrong);
         }
     };
@@ -269,15 +270,15 @@ fn together(
     sources: &[Source],
 ) -> Vec<usize> {
     let mut kept: Vec<usize> = Vec::new();
-    let mut first: Option<&Config> = None;
+    let mut first: Option<&Protocol> = None;
     let mut by_id: HashMap<u16, &str> = HashMap::new();
     for &index in wanted {
         let source = &sources[index];
-        if let Protocol::Etrace(etrace) = &source.protocol {
-            let why = match etrace::differs(first.get_or_insert(&etrace.config), &etrace.config) {
+        if source.names_sources() {
+            let why = match first.get_or_insert(&source.protocol).differs(&source.protocol) {
                 Some(what) => Some(format!("has other {what} than those before it")),
                 None => by_id
-                    .insert(etrace.source, &source.name)
+                    .insert(source.number().unwrap_or(0), &source.name)
                     .map(|other| format!("has the ID of {}", quote(other))),
             };
             if let Some(why) = why {

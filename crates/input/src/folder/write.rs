@@ -9,12 +9,14 @@ use tracewright_etrace::decode::Handler;
 use super::mappings::{self, MAPPINGS_FILE};
 use super::{CAPTURE_FILE, CHECKSUMS_FILE, FORMAT, checksums};
 use crate::capture::Capture;
-use crate::etrace::{self, EtraceSource, Group, encapsulation};
+use crate::etrace::{self, Group, encapsulation};
 use crate::file::open_plain;
 use crate::mapping::Process;
 use crate::output::{OutputFolder, Replace, cannot_write};
 use crate::problem::Problem;
 use crate::program::build_id;
+use crate::registry::Entry;
+use crate::source::Protocol;
 
 /// Writer of a capture folder.
 ///
@@ -91,7 +93,9 @@ impl CaptureWriter {
 
     /// Sets the trap handlers of the source with this number.
     pub fn handlers(&mut self, source: usize, handlers: Vec<Handler>) {
-        if let Some(SourceEntry { source, .. }) = self.description.sources.get_mut(source) {
+        if let Some(SourceEntry { protocol: Protocol::Etrace(source), .. }) =
+            self.description.sources.get_mut(source)
+        {
             source.handlers = handlers;
         }
     }
@@ -109,10 +113,10 @@ impl CaptureWriter {
     }
 
     /// Adds a source with a unique name. Returns its number.
-    pub fn source(&mut self, name: &str, source: EtraceSource) -> usize {
+    pub fn source(&mut self, name: &str, source: impl Into<Protocol>) -> usize {
         self.description.sources.push(SourceEntry {
             name: name.to_owned(),
-            source,
+            protocol: source.into(),
             delta: None,
             thread: None,
         });
@@ -233,7 +237,7 @@ struct Description {
 #[derive(Debug)]
 struct SourceEntry {
     name: String,
-    source: EtraceSource,
+    protocol: Protocol,
     /// File with its retirement-delta trace.
     delta: Option<String>,
     /// Thread that it traces.
@@ -271,8 +275,17 @@ impl Description {
             true => writeln!(text, "checksums = {}", quoted(CHECKSUMS_FILE))?,
             false => writeln!(text, "finished = false # this is recorded just now, or was cut off")?,
         }
-        for SourceEntry { name, source, delta, thread } in &self.sources {
-            writeln!(text, "\n[[source]]\nname = {}\nprotocol = \"etrace\"", quoted(name))?;
+        for SourceEntry { name, protocol, delta, thread } in &self.sources {
+            writeln!(text, "\n[[source]]\nname = {}", quoted(name))?;
+            let source = match protocol {
+                Protocol::Etrace(source) => source,
+                Protocol::Registered(params) => {
+                    write_entries(text, &params.entries(), *thread)?;
+                    continue;
+                }
+                Protocol::Etm(_) | Protocol::Unsupported(..) => continue,
+            };
+            writeln!(text, "protocol = \"etrace\"")?;
             writeln!(text, "id = {} # in the stream (srcID)", source.source)?;
             writeln!(text, "isa = {}", quoted(etrace::isa_name(source.isa)))?;
             if !source.handlers.is_empty() {
@@ -326,6 +339,15 @@ impl Description {
         }
         Ok(())
     }
+}
+
+/// Writes the description of a source of a registered kind, but for its name.
+fn write_entries(text: &mut String, entries: &[Entry], thread: Option<u32>) -> std::fmt::Result {
+    for Entry { name, value, meaning } in entries {
+        let value = if value.parse::<u64>().is_ok() { value.clone() } else { quoted(value) };
+        writeln!(text, "{name} = {value} # {meaning}")?;
+    }
+    thread.map_or(Ok(()), |thread| writeln!(text, "thread = {thread}"))
 }
 
 pub(super) fn quoted(text: &str) -> String {

@@ -10,8 +10,9 @@ use super::faults::Faults;
 use super::pieces::{self, Owner};
 use super::recording::Recording;
 use super::units::Unit;
-use crate::capture::{Buffer, Packed, Piece, Source};
+use crate::capture::{Buffer, Packed, Piece};
 use crate::packing::Packing;
+use crate::source::Source;
 
 pub(super) fn name(owner: Owner) -> String {
     match owner {

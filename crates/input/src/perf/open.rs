@@ -18,11 +18,12 @@ use super::timeline::{Timeline, timeline};
 use super::unpack::unpack_to;
 use super::walk::section;
 use crate::Capture;
-use crate::capture::{Buffer, Packed, Source};
+use crate::capture::{Buffer, Packed};
 use crate::file::{compression, first_bytes};
 use crate::mapping::{Mapping, Process, ProcessThread};
 use crate::problem::Problem;
 use crate::program::map_file;
+use crate::source::Source;
 
 /// Most unpacked bytes of compressed trace in one piece; no buffer is as large.
 const MOST_UNPACKED: usize = 1 << 30;

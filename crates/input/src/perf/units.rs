@@ -6,8 +6,8 @@ use tracewright_etm as etm;
 use super::faults::Faults;
 use super::header::words;
 use crate::Source;
-use crate::capture::Protocol;
 use crate::raw::ETM_REGISTERS;
+use crate::source::Protocol;
 
 /// Kinds of trace that perf records (`enum auxtrace_type`).
 const KINDS: [(u32, &str); 6] = [

@@ -9,6 +9,8 @@
 //! assert_eq!(ret.text(0x1000).to_string(), "ret");
 //! ```
 //!
+//! [`Zcm`] has the instructions of Zcmp and Zcmt, whose encodings other cores use for C.FSDSP.
+//!
 //! Decoding is strict. Reserved encodings, those of other extensions, and those of the other XLEN are
 //! [`Op::Illegal`]. A HINT is the instruction it is encoded as, with destination x0.
 
@@ -20,9 +22,11 @@ mod decode;
 mod op;
 mod privilege;
 mod text;
+mod zcm;
 
 pub use class::{AccessKind, IType, sequentially_inferable};
 pub use decode::{decode, is_undefined, len};
 pub use op::{Instruction, Op, Xlen};
 pub use privilege::privilege_name;
 pub use text::{Register, Text};
+pub use zcm::{Frame, Zcm};

@@ -154,7 +154,7 @@ impl<'a> Checker<'a> {
         // Other logs report an atomic operation as a load and a store, or leave out values.
         let data = log.kind() == Kind::Own;
         let (exceptions, tells_level) = match &source.protocol {
-            Protocol::Registered(params) => (params.of_etmv4(), params.tells_level()),
+            Protocol::Registered(params) => (params.of_log(), params.tells_level()),
             _ => ((|number| number) as fn(u16) -> u16, true),
         };
         let knows = Knows { values, interrupts: !isa.is_arm(), context, data, exceptions };
@@ -297,15 +297,13 @@ impl Checked {
 /// Returns the instruction set of a source; fails if the log is of another processor.
 fn isa(source: &Source, log: &Log, path: &Path) -> Result<Isa, Error> {
     let other = |what: String| Error::OtherProcessor { log: path.to_owned(), what };
+    if let Some(isa) = source.riscv_isa() {
+        log.check_riscv("this trace")?;
+        let xlen = if isa == Isa::Rv32 { Xlen::Rv32 } else { Xlen::Rv64 };
+        let is_other = log.xlen().is_some_and(|of_log| of_log != xlen);
+        return if is_other { Err(other(isa.to_string())) } else { Ok(isa) };
+    }
     match &source.protocol {
-        Protocol::Etrace(source) => {
-            log.check_riscv("this trace")?;
-            let xlen = if source.isa == Isa::Rv32 { Xlen::Rv32 } else { Xlen::Rv64 };
-            match log.xlen().is_some_and(|of_log| of_log != xlen) {
-                true => Err(other(source.isa.to_string())),
-                false => Ok(source.isa),
-            }
-        }
         Protocol::Registered(_) if crate::log::isa(source).is_some_and(|isa| !isa.is_arm()) => {
             log.check_riscv("this log")?;
             let isa = crate::log::isa(source).unwrap_or(Isa::Rv64);

@@ -187,6 +187,10 @@ fn recorded() -> Vec<Input> {
     for line in [
         format!("{short} -o {} --protocol etrace --timing cva6_like --delta {args}", at("delta")),
         format!("{short} -o {} --protocol etrace --option data=address,value {traps}", at("data")),
+        format!(
+            "{short} -o {} --protocol ntrace --option resync_max=0 --option timestamps=all {traps}",
+            at("ntrace")
+        ),
         format!("{short} --log {} --details all {args}", at("own.log")),
         format!("{short} --log {} {traps}", at("blocks.log")),
         format!("profile {} --format tracewright -o {}", at("delta"), at("one.prof")),
@@ -201,6 +205,10 @@ fn recorded() -> Vec<Input> {
     let mut inputs = vec![
         Input::folder(Kind::Capture, &scratch.path().join("delta")),
         Input::folder(Kind::Capture, &scratch.path().join("data")),
+        Input::folder(Kind::Capture, &scratch.path().join("ntrace")),
+        Input::file(Kind::Raw, "trace.bin", read("ntrace/trace.bin")).with("traps.elf", program("traps.elf")).options(
+            "--source ntrace,isa=rv64,implicit_return=stack,sequential_jump=1,extend_addr_msb=1 --image in/traps.elf",
+        ),
         Input::file(Kind::Log, "own.log", read("own.log")).with("program.elf", program("args.elf")),
         Input::file(Kind::Log, "blocks.log", read("blocks.log")).with("program.elf", program("traps.elf")),
         Input::file(Kind::Profile, "one.prof", read("one.prof"))

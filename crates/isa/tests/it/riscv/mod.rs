@@ -7,3 +7,4 @@ mod differences;
 mod objdump;
 mod reserved;
 mod words;
+mod zcm;

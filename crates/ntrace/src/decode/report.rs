@@ -1,0 +1,63 @@
+//! Contexts and missing code.
+
+use tracewright_core::{Element, Ended, GapReason, Isa, MemorySpace, Security};
+use tracewright_flow::{ElementSink, NodeId};
+
+use super::Decoder;
+use super::decoder::State;
+use crate::packet::Process;
+
+/// What ownership messages have reported.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Context {
+    /// Privilege as E-Trace numbers it, if known: 5 and 6 are those of a virtualised U and S.
+    level: Option<u8>,
+    /// `hcontext`.
+    vmid: Option<u32>,
+    /// `scontext`.
+    context_id: Option<u32>,
+}
+
+impl Decoder<'_> {
+    /// Handles an ownership message.
+    pub(super) fn ownership(&mut self, offset: u64, process: u64, sink: &mut impl ElementSink) {
+        let Process { format, privilege, is_virtual, context } = Process::of(process);
+        let level = if is_virtual { privilege + 5 } else { privilege };
+        let mut now = Context { level: Some(level), ..self.context };
+        match format {
+            2 => now.context_id = Some(context as u32),
+            3 => now.vmid = Some(context as u32),
+            _ => {}
+        }
+        if now == self.context {
+            return;
+        }
+        self.context = now;
+        let isa = self.walk.isa();
+        let told = tracewright_core::Context {
+            level,
+            security: Security::NonSecure,
+            is_64bit: isa == Isa::Rv64,
+            vmid: now.vmid,
+            context_id: now.context_id,
+        };
+        sink.element(offset, &Element::Context(told, isa));
+    }
+
+    /// Reports that no image has the code at the end of this node. The next address resumes.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn no_code(&mut self, offset: u64, here: NodeId, sink: &mut impl ElementSink) {
+        let node = *self.walk.graph().node(here);
+        if node.count() > 0 {
+            sink.block(offset, &node.block(Ended::Cut));
+            self.facts.mismatches += 1;
+        }
+        sink.element(offset, &Element::NoCode { address: node.end(), space: MemorySpace::ANY });
+        let (reference, time) = (self.reference, self.time);
+        self.forget();
+        (self.reference, self.time) = (reference, time);
+        let reason = Some(GapReason::Mismatch);
+        self.state = State::Waiting { reason, from: offset, skipped: false, resume: true };
+    }
+}
