@@ -92,16 +92,22 @@ impl<'a> Follower<'a> {
     }
 
     /// Divides a block among the function that runs now and those inlined there, and counts its instructions in `inside` that are
-    /// in the places, too: those in `there`. `pieces` gets the parts, if somebody wants to know them.
+    /// in the places, too: those in `there`, or all. `pieces` gets the parts, if somebody wants to know them.
     #[inline]
     fn divide(
         &self,
         at: &At<'_>,
         block: &Block,
-        (there, inside): (&[Range<u32>], &Range<u32>),
+        (there, inside): (Option<&[Range<u32>]>, &Range<u32>),
         (functions, tree): (&mut Functions, &mut Tree),
         mut pieces: Option<&mut Vec<(Range<u32>, u32)>>,
     ) {
+        let divided = functions.divide(self.program, at.image, at.space, block);
+        let mut last = tree.current();
+        if divided == 0 && there.is_none() && pieces.is_none() {
+            tree.add(last, CallSums { instructions: inside.len() as u64, cycles: 0 });
+            return tree.call_from(last);
+        }
         let mut add = |tree: &mut Tree, range: Range<u32>, node| {
             let instructions = overlap(&range, inside).len() as u64;
             tree.add(node, CallSums { instructions, cycles: 0 });
@@ -110,6 +116,7 @@ impl<'a> Follower<'a> {
             }
         };
         let mut count = |tree: &mut Tree, range: Range<u32>, node| {
+            let Some(there) = there else { return add(tree, range, node) };
             let mut from = range.start;
             for there in there.iter().map(|there| overlap(there, &range)).filter(|there| !there.is_empty()) {
                 if from < there.start {
@@ -122,8 +129,6 @@ impl<'a> Follower<'a> {
                 add(tree, from..range.end, NOBODY);
             }
         };
-        let divided = functions.divide(self.program, at.image, at.space, block);
-        let mut last = tree.current();
         if divided == 0 {
             count(tree, 0..block.count, last);
             return tree.call_from(last);
@@ -182,15 +187,18 @@ impl<'a> Consumer for Follower<'a> {
         let of = &mut **state.0.get_or_insert_with(|| self.source(at.source.index));
         let Following { tracker, functions, watch, gate, meter, paths, events, parts, there, pieces } = of;
         let Timed { told, inside, gate } = gate.take(element);
-        there.clear();
-        match (element, self.only.places) {
-            (Element::Block(block), None) => there.push(0..block.count),
-            (Element::Block(block), Some(places)) => {
+        // Most often no places are asked for.
+        let there = self.only.places.map(|places| {
+            there.clear();
+            if let Element::Block(block) = element {
                 there.extend(parts.of(places, self.program, (at.image, at.space), block));
             }
-            _ => {}
-        }
-        let counts = there.iter().any(|there| !overlap(there, &inside).is_empty());
+            &**there
+        });
+        let counts = match there {
+            None => !inside.is_empty(),
+            Some(there) => there.iter().any(|there| !overlap(there, &inside).is_empty()),
+        };
         watch.0.count_calls(if counts { inside.start == 0 } else { gate.is_open() });
         let find = |address, space| functions.find(self.program, at.image, address, space);
         tracker.take(element, at.space, find, watch);
@@ -203,13 +211,17 @@ impl<'a> Consumer for Follower<'a> {
         let mut is_end = true;
         if let Element::Block(block) = element {
             is_end = false;
-            for there in there.iter().map(|there| overlap(there, &inside)) {
-                is_end = there.end == block.count;
-                if let Some(part) = cut(at.image, at.space, block, &there) {
+            let mut ran = |range: Range<u32>| {
+                is_end = range.end == block.count;
+                if let Some(part) = cut(at.image, at.space, block, &range) {
                     trips.block(&part, at.space, |address, space| {
                         self.program.place(at.image, address, space)
                     });
                 }
+            };
+            match there {
+                None => ran(inside.clone()),
+                Some(there) => there.iter().for_each(|there| ran(overlap(there, &inside))),
             }
         }
         if !matches!(element, Element::Event(_)) || gate.is_open() {
