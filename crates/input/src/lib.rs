@@ -69,6 +69,7 @@ mod registry;
 mod ring;
 pub mod snapshot;
 mod source;
+mod tacit;
 
 pub use capture::{Buffer, Capture, Packed, Piece, Program};
 pub use etrace::EtraceSource;
@@ -84,3 +85,4 @@ pub use registry::{Entry, SourceKind, SourceParams, WrongParam, register};
 pub use ring::{Ring, TooShort};
 pub use snapshot::{Architecture, CoreKind, CoreProfile, Dump, MemorySpace, Snapshot, SnapshotWriter};
 pub use source::{Protocol, Source};
+pub use tacit::TacitSource;

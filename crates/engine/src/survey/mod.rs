@@ -8,6 +8,7 @@ mod candidates;
 mod etrace;
 mod ntrace;
 mod patterns;
+mod tacit;
 #[cfg(test)]
 mod tests;
 
@@ -20,6 +21,7 @@ use tracewright_input::Packing;
 use etrace::etrace;
 use ntrace::ntrace;
 use patterns::{Looks, View};
+use tacit::tacit;
 
 pub use candidates::Evidence;
 pub use ntrace::likely_ntrace;
@@ -80,17 +82,17 @@ impl FoundSource {
         let id = match self.id {
             Some(id) => format!(",id={:#04x}", id.get()),
             // Other kinds of sources have no ID in a file of their own, or need one.
-            None if matches!(kind, "etm4" | "ete" | "etrace" | "mtb" | "ntrace") => String::new(),
+            None if matches!(kind, "etm4" | "ete" | "etrace" | "mtb" | "ntrace" | "tacit") => String::new(),
             None => ",id=0x10".into(),
         };
         let comma = if rest.is_empty() { "" } else { "," };
         Some(format!("{kind}{id}{comma}{rest}"))
     }
 
-    /// Returns whether its messages are those of E-Trace or N-Trace, in no packing.
+    /// Returns whether its packets are those of a RISC-V protocol, in no packing.
     fn is_riscv(&self) -> bool {
         let source = self.speaks.as_ref().and_then(|speaks| speaks.source.as_deref());
-        source.is_some_and(|source| source.starts_with("etrace") || source.starts_with("ntrace"))
+        source.is_some_and(|source| ["etrace", "ntrace", "tacit"].iter().any(|name| source.starts_with(name)))
     }
 }
 
@@ -171,7 +173,8 @@ pub fn survey(mut input: impl Read) -> io::Result<Survey> {
     if fits.iter().all(may_be_riscv)
         && !found.iter().any(|fit| fit.sources.iter().any(is_sure))
         && let start = &start[..start.len().min(SETTLED)]
-        && let Some(riscv) = ntrace(start, bytes).or_else(|| etrace(start, bytes))
+        && let Some(riscv) =
+            tacit(start, bytes).or_else(|| ntrace(start, bytes)).or_else(|| etrace(start, bytes))
     {
         found.retain(|fit| !fit.sources.iter().any(FoundSource::is_riscv));
         found.insert(0, riscv);

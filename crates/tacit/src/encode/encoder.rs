@@ -93,6 +93,11 @@ impl Encoder {
         &self.config
     }
 
+    /// Returns whether tracing has begun and not ended.
+    pub fn is_on(&self) -> bool {
+        self.is_on
+    }
+
     /// Sets the cycle: that in which the next instruction retires, or the next trap is taken.
     pub fn time(&mut self, cycle: u64) {
         self.time = cycle;

@@ -47,7 +47,7 @@ impl Twin<'_> {
     }
 
     /// Runs up to the next branch of any kind, or over direct jumps if they are left out. Returns its class and target.
-    fn to_branch(&mut self) -> (Class, u64) {
+    fn run_to_branch(&mut self) -> (Class, u64) {
         loop {
             let found = self.at(self.pc);
             let is_silent = self.params.mode == Mode::Predict
@@ -64,7 +64,7 @@ impl Twin<'_> {
     }
 
     fn predicted(&mut self, is_hit: bool) {
-        let (_, target) = self.to_branch();
+        let (_, target) = self.run_to_branch();
         let slot = (self.pc >> 1) % u64::from(self.params.entries);
         let counter = self.counters.entry(slot).or_insert(1);
         let taken = (*counter >= 2) == is_hit;
@@ -92,17 +92,17 @@ impl Twin<'_> {
     pub fn packet(&mut self, packet: &Packet) {
         match *packet {
             Packet::TakenBranch { time } | Packet::InferableJump { time } => {
-                let (_, target) = self.to_branch();
+                let (_, target) = self.run_to_branch();
                 self.step(Some(target));
                 self.passed(time);
             }
             Packet::NotTakenBranch { time } => {
-                self.to_branch();
+                self.run_to_branch();
                 self.step(None);
                 self.passed(time);
             }
             Packet::UninferableJump { difference, time } => {
-                self.to_branch();
+                self.run_to_branch();
                 let to = self.params.whole(self.pc ^ difference, self.isa);
                 self.step(Some(to));
                 self.passed(time);
