@@ -77,7 +77,7 @@ pub fn encode(data: &[u8]) {
         let start = rng.sized(64);
         match what % 16 {
             0 => encoder.trap(start, more & 1 == 1, &mut out),
-            1 => encoder.stop(&mut out),
+            1 => encoder.stop((more & 1 == 1).then_some(start), &mut out),
             2 => encoder.privilege(more),
             3 => encoder.address_space(rng.sized(40)),
             4 => encoder.time(start),
@@ -93,7 +93,7 @@ pub fn encode(data: &[u8]) {
             }
         }
     }
-    encoder.stop(&mut out);
+    encoder.stop(None, &mut out);
 }
 
 /// Returns an input of the body: a stream of the encoder that it will choose.

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use tracewright_core::Block;
+use tracewright_core::{Block, Ended, Flow};
 use tracewright_hart::{HartSink, Privilege, Trap};
 use tracewright_tacit::encode::Encoder;
 use tracewright_tacit::packet::{Packet, PacketBytes, emit};
@@ -22,6 +22,9 @@ pub struct Tracer<W> {
     cycle: u64,
     /// Cycles of the first and the last instruction of the next block, if a timing model tells them.
     timed: Option<(u64, u64)>,
+    /// The last block, and the bits of its last instruction, since the last trap.
+    last: Option<(Block, u32)>,
+    bits: u32,
 }
 
 /// Destination of packets.
@@ -51,12 +54,15 @@ impl<W: Write> Tracer<W> {
             seen: Seen::new(),
             cycle: 0,
             timed: None,
+            last: None,
+            bits: 0,
         }
     }
 
     fn stop(&mut self) {
+        let next = self.last.take().and_then(|(block, bits)| target(&block, bits));
         let Self { encoder, out, .. } = self;
-        encoder.stop(&mut |packet| out.packet(packet));
+        encoder.stop(next, &mut |packet| out.packet(packet));
     }
 
     /// Fails if the trace cannot have this address.
@@ -69,6 +75,15 @@ impl<W: Write> Tracer<W> {
             self.out.to.to.write(|_| Err(io::Error::other(message)));
         }
     }
+}
+
+/// Returns where the branch at the end of a block went, if it was taken and the instruction tells.
+fn target(block: &Block, bits: u32) -> Option<u64> {
+    let bytes = bits.to_le_bytes();
+    let last = tracewright_isa::decode(block.isa, block.last(), &bytes, &mut Default::default())?;
+    let is_direct =
+        block.ended == Ended::Taken && last.class.flow == Flow::Direct && last.len == block.last_len;
+    is_direct.then_some(last.target)
 }
 
 impl HartTracer for Tracer<TraceFile> {
@@ -90,6 +105,7 @@ impl<W: Write> HartSink for Tracer<W> {
 
     fn instructions(&mut self, bits: &[u32]) {
         self.seen.instructions(bits);
+        self.bits = bits.last().copied().unwrap_or(self.bits);
     }
 
     #[inline]
@@ -104,6 +120,7 @@ impl<W: Write> HartSink for Tracer<W> {
         }
         encoder.block(block, last, &mut |packet| out.packet(packet));
         self.cycle = last;
+        self.last = Some((*block, self.bits));
     }
 
     fn cycles(&mut self, cycles: &[u64]) {
@@ -111,6 +128,7 @@ impl<W: Write> HartSink for Tracer<W> {
     }
 
     fn trap(&mut self, trap: &Trap) {
+        self.last = None;
         let Self { encoder, out, .. } = self;
         encoder.trap(trap.pc, trap.interrupt, &mut |packet| out.packet(packet));
     }

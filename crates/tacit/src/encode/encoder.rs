@@ -18,7 +18,7 @@ use crate::{Form, Mode};
 /// let mut text = Vec::new();
 /// encoder.time(7);
 /// encoder.block(&block, 11, &mut |packet| text.push(packet.to_string()));
-/// encoder.stop(&mut |packet| text.push(packet.to_string()));
+/// encoder.stop(None, &mut |packet| text.push(packet.to_string()));
 /// assert_eq!(text, [
 ///     "Sync type=start privilege=U asid=0 configuration=0x80 target=0x100 time=7",
 ///     "Sync type=end privilege=U asid=0 configuration=0x80 target=0x110 time=11",
@@ -149,10 +149,16 @@ impl Encoder {
         self.pending = Some(Pending { what, at, time: self.time, privilege: self.owner.privilege });
     }
 
-    /// Ends tracing. The next block begins it again.
-    pub fn stop(&mut self, out: &mut impl FnMut(&Packet)) {
+    /// Ends tracing. The next block begins it again. `next` is the address of the next instruction, if it is known although that did not
+    /// run: without it, a branch, jump or trap at the end is not sent.
+    pub fn stop(&mut self, next: Option<u64>, out: &mut impl FnMut(&Packet)) {
         if !self.is_on {
             return;
+        }
+        if let Some((pending, next)) = self.pending.zip(next) {
+            self.pending = None;
+            self.report(pending, next, out);
+            self.next = Some(next);
         }
         self.flush(out);
         let (pending, next) = (self.pending.take(), self.next.take());
@@ -180,7 +186,7 @@ impl Encoder {
     fn reach_with(&mut self, pc: u64, out: &mut impl FnMut(&Packet)) {
         let goes_elsewhere = self.pending.is_none() && self.next != Some(pc);
         if self.is_on && goes_elsewhere {
-            self.stop(out);
+            self.stop(None, out);
         }
         if !self.is_on {
             self.predictor.reset();

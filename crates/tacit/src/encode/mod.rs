@@ -3,7 +3,7 @@
 //! An [`Encoder`] takes the blocks and traps of a hart in order, with their cycles. A packet waits for the next block: some send its
 //! address, and all need one that ran. Where the format is open, the encoder does this:
 //!
-//! * A branch, jump or trap after which nothing more is traced is not sent: the trace ends before it.
+//! * A branch, jump or trap after which nothing more is traced is not sent, unless its target is known: the trace ends before it.
 //! * Privilege and address space that change without a trap are told by a periodic synchronisation; the address space only in U, since
 //!   returns to U tell it.
 //! * Where execution goes on elsewhere without a jump, the trace ends and starts again.

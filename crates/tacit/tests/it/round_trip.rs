@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use tracewright_core::{Block, Class, Element, Ended, MemorySpace};
+use tracewright_core::{Block, Class, Element, Ended, Flow, MemorySpace};
 use tracewright_flow::Instructions;
 use tracewright_image::Image;
 use tracewright_tacit::decode::{Decoder, Options};
@@ -102,7 +102,7 @@ impl Case {
                 }
                 Event::Context { id, elsewhere } => {
                     if elsewhere {
-                        encoder.stop(&mut out);
+                        encoder.stop(None, &mut out);
                         end(&mut happened);
                         is_on = false;
                     }
@@ -111,8 +111,17 @@ impl Case {
                 }
             }
         });
-        encoder.stop(&mut |packet| packets.push(*packet));
-        end(&mut happened);
+        // Where the target is known, nothing is left out.
+        let known = match happened.last() {
+            Some(Happened::Block(block, ..)) if block.class.flow == Flow::Indirect && rng.one_in(2) => {
+                Some(self.program.address)
+            }
+            _ => None,
+        };
+        encoder.stop(known, &mut |packet| packets.push(*packet));
+        if known.is_none() {
+            end(&mut happened);
+        }
         (happened, packets)
     }
 
