@@ -116,6 +116,7 @@ pub const BODIES: &[Body] = &[
     // Trace.
     body("deframe", frames::deframe, "etm", 4096),
     body("line", frames::line, "", 4096),
+    body("pib", frames::pib, "", 4096),
     body("frame", frames::frame, "", 2048),
     body("mtb", coresight_mtb::mtb, "", 1024),
     body("itm", coresight_itm::itm, "", 2048),

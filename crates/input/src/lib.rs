@@ -75,7 +75,7 @@ pub use capture::{Buffer, Capture, Packed, Piece, Program};
 pub use etrace::EtraceSource;
 pub use folder::{CaptureWriter, Checksums, FileSums};
 pub use mapping::{Mapping, Process, ProcessThread, programs as mapped_programs};
-pub use ntrace::NtraceSource;
+pub use ntrace::{NtraceSource, Sram};
 pub use output::{OutputFile, OutputFolder, OutputKind, Replace};
 pub use packing::Packing;
 pub use problem::{Problem, Severity, Subject};

@@ -108,7 +108,11 @@ impl Fit {
     pub fn options(&self) -> Option<String> {
         let sources: Vec<_> = self.sources.iter().filter_map(FoundSource::description).collect();
         let is_riscv = self.sources.iter().any(FoundSource::is_riscv);
-        let packing = if is_riscv { String::new() } else { format!("--packing {} ", self.packing.name()) };
+        let packing = if is_riscv && self.packing == Packing::Source {
+            String::new()
+        } else {
+            format!("--packing {} ", self.packing.name())
+        };
         (!sources.is_empty()).then(|| format!("{packing}--source {}", sources.join(" --source ")))
     }
 }
@@ -127,7 +131,9 @@ const FRAME: u64 = 16;
 /// # Errors
 /// Fails if the file cannot be read.
 pub fn survey(mut input: impl Read) -> io::Result<Survey> {
-    let mut views: Vec<_> = Packing::ALL.into_iter().map(View::new).collect();
+    // What pins send is looked for when nothing else is found.
+    let packings = Packing::ALL.into_iter().filter(|packing| !packing.is_pib());
+    let mut views: Vec<_> = packings.map(View::new).collect();
     let mut shifted: Vec<_> = (1..FRAME).map(View::shifted).collect();
     let (mut chunk, mut start, mut bytes) = (vec![0; CHUNK], Vec::new(), 0);
     loop {
@@ -178,6 +184,9 @@ pub fn survey(mut input: impl Read) -> io::Result<Survey> {
     {
         found.retain(|fit| !fit.sources.iter().any(FoundSource::is_riscv));
         found.insert(0, riscv);
+    }
+    if found.is_empty() {
+        found.extend(ntrace::pins(&start[..start.len().min(SETTLED)], bytes));
     }
     if found.is_empty() {
         // Samples of a line are bytes, too, so lines come first.
