@@ -1,8 +1,10 @@
 //! TACIT, as people and scripts make and read it: what was recorded and encoded, damage, and wrong parameters. No recording of hardware
 //! exists: all of these are of our encoder.
 
+use std::collections::BTreeMap;
 use std::fs;
 
+use serde_json::Value;
 use tracewright_testkit::{Scratch, has_programs};
 
 use crate::run::{elf, run, values};
@@ -86,15 +88,14 @@ fn cycles_are_those_of_the_timing_model() {
     run!("{TACIT} {tacit} --timing default {program}").ends(0);
     run!("record -q --timing default --delta -o {exact} {program}").ends(0);
     let functions = |capture: &str| {
-        let stalls = run!("stalls {capture} --json").good();
-        let rows = values(&stalls).filter(|row| row["kind"] == "function" || row.get("function").is_some());
-        let cycles =
-            |row: serde_json::Value| Some((row["function"].as_str()?.to_owned(), row["cycles"].as_u64()?));
-        rows.filter_map(cycles).collect::<std::collections::BTreeMap<_, _>>()
+        let stalls: Value = serde_json::from_str(&run!("stalls {capture} --json").good()).unwrap();
+        let rows = stalls["functions"].as_array().unwrap().iter();
+        let cycles = |row: &Value| Some((row["function"].as_str()?.to_owned(), row["cycles"].as_u64()?));
+        rows.filter_map(cycles).collect::<BTreeMap<_, _>>()
     };
     let (found, expected) = (functions(&tacit), functions(&exact));
     assert!(expected.len() > 5, "{expected:?}");
-    let sum = |all: &std::collections::BTreeMap<String, u64>| all.values().sum::<u64>();
+    let sum = |all: &BTreeMap<String, u64>| all.values().sum::<u64>();
     // The trace starts with the first instruction, whose own wait it does not have.
     assert!(sum(&expected).abs_diff(sum(&found)) < 200, "{} {}", sum(&expected), sum(&found));
     for (name, cycles) in expected.iter().filter(|(_, cycles)| **cycles > 10_000) {
