@@ -41,7 +41,11 @@ pub fn tables(check: bool) -> Result<usize, String> {
             let entry = program.entry(mode);
             entry.decode(2)?;
             if check {
-                println!("{NAME}, {}: answers agree", entry.name());
+                println!(
+                    "{NAME}, {}: answers agree on {} instructions",
+                    entry.name(),
+                    program.answer.instructions
+                );
             } else {
                 println!("{}", entry.measure()?);
             }

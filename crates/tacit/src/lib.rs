@@ -13,7 +13,7 @@
 //! let params = Params::default();
 //! let bytes = [0x0a, 0x10, 0x81, 0x89];
 //! let (packet, len) = packet::read(&bytes, &params)?;
-//! assert_eq!(packet.to_string(), "UninferableJump difference=0x120 time=9");
+//! assert_eq!(packet.to_string(), "UninferableJump xor=0x120 time=9");
 //! assert_eq!(len, 4);
 //!
 //! let mut again = packet::PacketBytes::default();

@@ -20,8 +20,8 @@ use crate::{Form, Mode};
 /// encoder.block(&block, 11, &mut |packet| text.push(packet.to_string()));
 /// encoder.stop(None, &mut |packet| text.push(packet.to_string()));
 /// assert_eq!(text, [
-///     "Sync type=start privilege=U asid=0 configuration=0x80 target=0x100 time=7",
-///     "Sync type=end privilege=U asid=0 configuration=0x80 target=0x110 time=11",
+///     "Sync event=start privilege=U asid=0 configuration=0x80 target=0x100 time=7",
+///     "Sync event=end privilege=U asid=0 configuration=0x80 target=0x110 time=11",
 /// ]);
 /// ```
 #[derive(Clone, Debug)]

@@ -28,6 +28,35 @@ pub fn read_short(byte: u8, mode: Mode) -> Option<Packet> {
     Some(of_number(byte & 0b11, mode, value))
 }
 
+/// Returns the jump through a register that bytes begin with, and its length, if it is whole and well-formed. [`read`] tells the same.
+#[inline(always)]
+pub fn read_jump(bytes: &[u8]) -> Option<(Packet, usize)> {
+    if *bytes.first()? != number::UNINFERABLE << 2 | FULL {
+        return None;
+    }
+    let mut at = 1;
+    // Differences and times have few bytes, most often.
+    let mut short = || {
+        let (mut value, mut shift) = (0, 0);
+        while shift < SHORT {
+            let byte = *bytes.get(at)?;
+            at += 1;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 != 0 {
+                return Some(value);
+            }
+            shift += 7;
+        }
+        None
+    };
+    let (half, time) = (short()?, short()?);
+    // All addresses have room for so few bits.
+    Some((Packet::UninferableJump { difference: half << 1, time }, at))
+}
+
+/// Bits of numbers that [`read_jump`] reads.
+const SHORT: u32 = 28;
+
 /// Returns the packet with one value.
 #[inline(always)]
 fn of_number(number: u8, mode: Mode, value: u64) -> Packet {
@@ -47,7 +76,7 @@ fn full(first: u8, fields: &mut Fields<'_>, params: &Params) -> Result<Packet, U
     let is_tagged = params.form != Form::Plain;
     match number {
         number::TRAP => {
-            let Some(kind) = TrapKind::of(kind) else { return wrong(Malformed::Kind("type")) };
+            let Some(kind) = TrapKind::of(kind) else { return wrong(Malformed::Kind("event")) };
             let privilege = if is_tagged { Some(fields.privileges()?) } else { None };
             let to_user = kind == TrapKind::Return && matches!(privilege, Some([_, 0]));
             let asid = if to_user { Some(fields.asid(params)?) } else { None };
@@ -57,7 +86,7 @@ fn full(first: u8, fields: &mut Fields<'_>, params: &Params) -> Result<Packet, U
             Ok(Packet::Trap { kind, privilege, asid, from, difference, time })
         }
         number::SYNC => {
-            let Some(kind) = SyncKind::of(kind) else { return wrong(Malformed::Kind("type")) };
+            let Some(kind) = SyncKind::of(kind) else { return wrong(Malformed::Kind("event")) };
             let (mut privilege, mut asid, mut configuration) = (None, None, None);
             if is_tagged {
                 let [0, now] = fields.privileges()? else {
@@ -73,7 +102,7 @@ fn full(first: u8, fields: &mut Fields<'_>, params: &Params) -> Result<Packet, U
             Ok(Packet::Sync { kind, privilege, asid, configuration, target, time })
         }
         6 | 7 => wrong(Malformed::Reserved),
-        _ if kind != 0 => wrong(Malformed::Kind("type")),
+        _ if kind != 0 => wrong(Malformed::Kind("event")),
         number::UNINFERABLE => {
             let difference = fields.address("target", params)?;
             Ok(Packet::UninferableJump { difference, time: fields.number("time")? })

@@ -29,11 +29,11 @@ impl Packet {
             | Self::Miss { time } => take("time", Value::Count(time)),
             Self::Hits { count } => take("count", Value::Count(count)),
             Self::UninferableJump { difference, time } => {
-                take("difference", Value::Bits(difference));
+                take("xor", Value::Bits(difference));
                 take("time", Value::Count(time));
             }
             Self::Trap { kind, privilege: levels, asid, from, difference, time } => {
-                take("type", Value::Word(kind.name()));
+                take("event", Value::Word(kind.name()));
                 if let Some([before, after]) = levels {
                     take("before", privilege(before));
                     take("after", privilege(after));
@@ -42,11 +42,11 @@ impl Packet {
                     take("asid", Value::Count(asid));
                 }
                 take("from", Value::Bits(from));
-                take("difference", Value::Bits(difference));
+                take("xor", Value::Bits(difference));
                 take("time", Value::Count(time));
             }
             Self::Sync { kind, privilege: level, asid, configuration, target, time } => {
-                take("type", Value::Word(kind.name()));
+                take("event", Value::Word(kind.name()));
                 if let Some(level) = level {
                     take("privilege", privilege(level));
                 }

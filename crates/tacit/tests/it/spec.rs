@@ -21,19 +21,19 @@ fn check(params: &Params, hex: &str, text: &str) {
 const EXAMPLE: &[(&str, &str)] = &[
     (
         "36 98 80 80 00 00 00 00 84 68 87",
-        "Sync type=start privilege=M asid=0 configuration=0x80 target=0x80000000 time=1000",
+        "Sync event=start privilege=M asid=0 configuration=0x80 target=0x80000000 time=1000",
     ),
     ("15", "NotTakenBranch time=5"),
     ("02 e4", "TakenBranch time=100"),
     ("0f", "InferableJump time=3"),
-    ("0a 10 81 89", "UninferableJump difference=0x120 time=9"),
+    ("0a 10 81 89", "UninferableJump xor=0x120 time=9"),
     (
         "32 9b 02 01 00 00 84 02 85 8c",
-        "Trap type=exception before=M after=M from=0x80000104 difference=0x504 time=12",
+        "Trap event=exception before=M after=M from=0x80000104 xor=0x504 time=12",
     ),
     (
         "76 98 80 80 00 04 00 00 84 00 89",
-        "Sync type=end privilege=M asid=0 configuration=0x80 target=0x80000400 time=1152",
+        "Sync event=end privilege=M asid=0 configuration=0x80 target=0x80000400 time=1152",
     ),
 ];
 
@@ -61,16 +61,12 @@ fn packets_of_all_modes_and_forms() {
     check(&target, "02 c0", "TakenBranch time=64");
     check(&target, "06 00 81", "NotTakenBranch time=128");
     check(&target, "0e ff", "InferableJump time=127");
-    check(
-        &target,
-        "92 83 aa 80 80 80",
-        "Trap type=return before=M after=U asid=42 from=0x0 difference=0x0 time=0",
-    );
-    check(&target, "52 88 80 80 80", "Trap type=interrupt before=U after=S from=0x0 difference=0x0 time=0");
+    check(&target, "92 83 aa 80 80 80", "Trap event=return before=M after=U asid=42 from=0x0 xor=0x0 time=0");
+    check(&target, "52 88 80 80 80", "Trap event=interrupt before=U after=S from=0x0 xor=0x0 time=0");
     check(
         &target,
         "56 88 81 00 82 83",
-        "Sync type=periodic privilege=S asid=1 configuration=0x0 target=0x4 time=3",
+        "Sync event=periodic privilege=S asid=1 configuration=0x0 target=0x4 time=3",
     );
     let predict = Params { mode: Mode::Predict, ..Params::default() };
     check(&predict, "0c", "Hits count=3");
@@ -81,12 +77,12 @@ fn packets_of_all_modes_and_forms() {
     check(
         &rtl,
         "36 80 80 92 82 83",
-        "Sync type=start privilege=U asid=0 configuration=0x92 target=0x4 time=3",
+        "Sync event=start privilege=U asid=0 configuration=0x92 target=0x4 time=3",
     );
-    check(&rtl, "56 80 80 82 83", "Sync type=periodic privilege=U asid=0 target=0x4 time=3");
+    check(&rtl, "56 80 80 82 83", "Sync event=periodic privilege=U asid=0 target=0x4 time=3");
     let plain = Params { form: Form::Plain, ..Params::default() };
-    check(&plain, "36 82 83", "Sync type=start target=0x4 time=3");
-    check(&plain, "92 82 81 83", "Trap type=return from=0x4 difference=0x2 time=3");
+    check(&plain, "36 82 83", "Sync event=start target=0x4 time=3");
+    check(&plain, "92 82 81 83", "Trap event=return from=0x4 xor=0x2 time=3");
 }
 
 #[test]
@@ -95,9 +91,9 @@ fn bytes_that_are_no_packet() {
     let why = |hex: &str| packet::read(&bytes(hex), &params).unwrap_err();
     assert_eq!(why("1a"), Unread::Malformed(Malformed::Reserved, 1));
     assert_eq!(why("1e"), Unread::Malformed(Malformed::Reserved, 1));
-    assert_eq!(why("22"), Unread::Malformed(Malformed::Kind("type"), 1));
-    assert_eq!(why("16"), Unread::Malformed(Malformed::Kind("type"), 1));
-    assert_eq!(why("72"), Unread::Malformed(Malformed::Kind("type"), 1));
+    assert_eq!(why("22"), Unread::Malformed(Malformed::Kind("event"), 1));
+    assert_eq!(why("16"), Unread::Malformed(Malformed::Kind("event"), 1));
+    assert_eq!(why("72"), Unread::Malformed(Malformed::Kind("event"), 1));
     assert_eq!(why("36 18"), Unread::Malformed(Malformed::Kind("privilege"), 2));
     assert_eq!(why("36 9b"), Unread::Malformed(Malformed::Kind("privilege"), 2));
     assert_eq!(why("32 a0"), Unread::Malformed(Malformed::Kind("privilege"), 2));
@@ -109,7 +105,7 @@ fn bytes_that_are_no_packet() {
     assert_eq!(why(""), Unread::More);
     // Bits above the width may be copies of the highest.
     let (packet, _) = packet::read(&bytes("0a 00 00 00 00 00 70 7f 7f ff 80"), &params).unwrap();
-    assert_eq!(packet.to_string(), "UninferableJump difference=0xffffff0000000000 time=0");
+    assert_eq!(packet.to_string(), "UninferableJump xor=0xffffff0000000000 time=0");
 }
 
 /// A stream begins with its start, and may begin again only after its end. Damage ends it.
