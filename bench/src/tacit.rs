@@ -75,7 +75,7 @@ struct Entry<'p, 'a> {
 
 /// Returns the cycles of a block: now and then one waits.
 fn cycles(block: &Block) -> u64 {
-    u64::from(block.count) + if block.start % 28 == 0 { 100 } else { 0 }
+    u64::from(block.count) + if block.start.is_multiple_of(28) { 100 } else { 0 }
 }
 
 impl<'a> Program<'a> {

@@ -142,9 +142,15 @@ impl<W: Write> HartSink for Tracer<W> {
     }
 
     fn context(&mut self, context: u64) {
-        if self.out.params.form != Form::Plain {
-            self.encoder.address_space(context);
+        let bits = self.out.params.asid_bits;
+        if self.out.params.form == Form::Plain {
+            return;
         }
+        if context >> bits != 0 {
+            let message = format!("context {context} needs more than asid_bits={bits}");
+            self.out.to.to.write(|_| Err(io::Error::other(message)));
+        }
+        self.encoder.address_space(context);
     }
 
     fn checkpoint(&mut self) {

@@ -303,7 +303,7 @@ fn captures_of_pins_are_read() {
             }
         }
         encoder.into_iter().for_each(|mut encoder| encoder.finish(&mut samples));
-        let file = place.write("pins", &samples);
+        let file = place.write(packing, &samples);
         let file = text(&file);
         let source = format!("--packing {packing} --source ntrace,{USUAL}");
         run!("decode {file} {source} {image} --check {log}").ends(0).begins("equal: ");
@@ -314,7 +314,7 @@ fn captures_of_pins_are_read() {
         if pins.is_some() {
             let at = samples.len() / 2;
             samples[at..at + 20].fill(0xaa);
-            let damaged = place.write("damaged", &samples);
+            let damaged = place.write(&format!("{packing}-damaged"), &samples);
             run!("decode {} {source} {image}", text(&damaged)).ends(1).says("gap");
         }
     }
@@ -327,8 +327,8 @@ fn dumps_of_memory_are_read_in_order() {
     let (capture, _) = recorded(&place, "run", &format!("--option resync_max=0 {} 100", elf("sort")));
     let trace = fs::read(format!("{capture}/trace.bin")).unwrap();
     let image = format!("--image {}@10000", elf("sort"));
-    let size = 4096;
-    assert!(trace.len() > size && trace.len() < 16 * size);
+    let size = 1024;
+    assert!(trace.len() > size);
     let instructions = |args: &str| {
         let ran = run!("decode {args} {image}").ends_within(0..=1);
         let (before, _) = ran.err.split_once(" instructions in").unwrap();

@@ -15,7 +15,7 @@ const TACIT: &str = "record -q --protocol tacit -o";
 const MIXES: &[&str] = &[
     "",
     "periodic=20",
-    "form=rtl asid_bits=9 periodic=7",
+    "form=rtl asid_bits=10 periodic=7",
     "form=plain address_bits=64",
     "mode=predict",
     "mode=predict entries=64 most_hits=3 form=plain",

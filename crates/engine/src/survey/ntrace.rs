@@ -33,7 +33,8 @@ pub fn ntrace(start: &[u8], bytes: u64) -> Option<Fit> {
 
 /// Returns how pins of a trace port were sampled, if messages make sense then and so.
 pub fn pins(start: &[u8], bytes: u64) -> Option<Fit> {
-    let samples = [(Packing::Pib1, Pins::One), (Packing::Pib2, Pins::Two), (Packing::Pib4, Pins::Four)];
+    // Those of more pins can be read as one by one.
+    let samples = [(Packing::Pib4, Pins::Four), (Packing::Pib2, Pins::Two), (Packing::Pib1, Pins::One)];
     samples.into_iter().find_map(|(packing, pins)| {
         let (mut sent, mut lost) = (Vec::new(), 0);
         PibDecoder::new(pins).feed(start, &mut |event| match event {

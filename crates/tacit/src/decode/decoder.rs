@@ -160,9 +160,6 @@ impl<'i> Decoder<'i> {
             Packet::TakenBranch { time } => self.branch(offset, true, time, sink),
             Packet::NotTakenBranch { time } => self.branch(offset, false, time, sink),
             Packet::InferableJump { time } => self.direct_jump(offset, time, sink),
-            Packet::UninferableJump { difference, time } => {
-                self.indirect_jump(offset, difference, time, sink);
-            }
             _ => self.other_packet(offset, packet, sink),
         }
     }
@@ -170,11 +167,16 @@ impl<'i> Decoder<'i> {
     /// Handles packets that only few bytes are.
     #[inline(never)]
     fn other_packet(&mut self, offset: u64, packet: &Packet, sink: &mut impl ElementSink) {
-        self.make_room(sink);
+        if self.graph.len() > MAX_NODES {
+            self.forget_nodes(sink);
+        }
         self.budget = self.options.most_blocks.unwrap_or(u64::MAX);
         match *packet {
             Packet::Hits { count } => self.hits(offset, count, sink),
             Packet::Miss { time } => self.miss(offset, time, sink),
+            Packet::UninferableJump { difference, time } => {
+                self.indirect_jump(offset, difference, time, sink);
+            }
             Packet::Trap { .. } => self.trap(offset, packet, sink),
             Packet::Sync { .. } => self.sync(offset, packet, sink),
             _ => {}
@@ -296,7 +298,6 @@ impl<'i> Decoder<'i> {
     }
 
     /// Moves to an address. Returns its node if there is code.
-    #[inline(always)]
     pub(super) fn go(&mut self, to: u64) -> Option<NodeId> {
         self.here = self.graph.at(to, self.isa, MemorySpace::ANY);
         Some(self.here).filter(|here| here.is_some() && self.graph.node(*here).count() > 0)
@@ -322,14 +323,7 @@ impl<'i> Decoder<'i> {
         self.state = State::Waiting { reason: Some(reason), from, is_told: true };
     }
 
-    /// Empties the graph if it has become too large.
-    #[inline(always)]
-    pub(super) fn make_room(&mut self, sink: &mut impl ElementSink) {
-        if self.graph.len() > MAX_NODES {
-            self.forget_nodes(sink);
-        }
-    }
-
+    /// Empties the graph, which has become too large.
     #[cold]
     fn forget_nodes(&mut self, sink: &mut impl ElementSink) {
         sink.forget(&self.graph);

@@ -74,7 +74,6 @@ impl Decoder<'_> {
     }
 
     /// Handles a jump whose target is in the trace, relative to its own address.
-    #[inline(always)]
     pub(super) fn indirect_jump(
         &mut self,
         offset: u64,
@@ -82,7 +81,6 @@ impl Decoder<'_> {
         time: u64,
         sink: &mut impl ElementSink,
     ) {
-        self.make_room(sink);
         if self.pass_jumps(offset, is_indirect_jump, sink) {
             let here = self.here;
             let to = self.params.whole(self.graph.node(here).last() ^ difference, self.isa);
@@ -117,7 +115,6 @@ impl Decoder<'_> {
         }
     }
 
-    #[inline(always)]
     fn pass_indirect(&mut self, offset: u64, to: u64, sink: &mut impl ElementSink) {
         let from = self.here;
         self.go(to);
@@ -247,7 +244,6 @@ fn is_direct_jump(node: &Node) -> bool {
     class.flow == Flow::Direct && !class.conditional
 }
 
-#[inline(always)]
 fn is_indirect_jump(node: &Node) -> bool {
     matches!(node.class().flow, Flow::Indirect | Flow::Pair)
 }

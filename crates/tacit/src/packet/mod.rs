@@ -12,7 +12,7 @@ mod types;
 pub use emit::{PacketBytes, emit};
 pub use malformed::{Malformed, Unread};
 pub use read::read;
-pub(crate) use read::{read_jump, read_short};
+pub(crate) use read::read_short;
 pub use text::Value;
 pub use types::{KINDS, Packet, SyncKind, TrapKind};
 

@@ -28,35 +28,6 @@ pub fn read_short(byte: u8, mode: Mode) -> Option<Packet> {
     Some(of_number(byte & 0b11, mode, value))
 }
 
-/// Returns the jump through a register that bytes begin with, and its length, if it is whole and well-formed. [`read`] tells the same.
-#[inline(always)]
-pub fn read_jump(bytes: &[u8]) -> Option<(Packet, usize)> {
-    if *bytes.first()? != number::UNINFERABLE << 2 | FULL {
-        return None;
-    }
-    let mut at = 1;
-    // Differences and times have few bytes, most often.
-    let mut short = || {
-        let (mut value, mut shift) = (0, 0);
-        while shift < SHORT {
-            let byte = *bytes.get(at)?;
-            at += 1;
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte & 0x80 != 0 {
-                return Some(value);
-            }
-            shift += 7;
-        }
-        None
-    };
-    let (half, time) = (short()?, short()?);
-    // All addresses have room for so few bits.
-    Some((Packet::UninferableJump { difference: half << 1, time }, at))
-}
-
-/// Bits of numbers that [`read_jump`] reads.
-const SHORT: u32 = 28;
-
 /// Returns the packet with one value.
 #[inline(always)]
 fn of_number(number: u8, mode: Mode, value: u64) -> Packet {

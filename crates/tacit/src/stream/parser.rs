@@ -90,24 +90,19 @@ impl Parser {
         }
     }
 
-    /// Reads packets while they are one byte, or jumps. Returns the other bytes.
+    /// Reads packets while they are one byte. Returns the other bytes.
     #[inline(always)]
     fn short_packets<'b>(&mut self, bytes: &'b [u8], sink: &mut impl PacketSink<Item>) -> &'b [u8] {
         let (mode, from) = (self.params.mode, self.at);
-        let mut at = 0;
-        while let Some(&byte) = bytes.get(at) {
-            let (packet, len) = match packet::read_short(byte, mode) {
-                Some(packet) => (packet, 1),
-                None => match packet::read_jump(&bytes[at..]) {
-                    Some(jump) => jump,
-                    None => break,
-                },
+        for (index, byte) in bytes.iter().enumerate() {
+            let Some(packet) = packet::read_short(*byte, mode) else {
+                self.at = from + index as u64;
+                return &bytes[index..];
             };
-            sink.packet(from + at as u64, &bytes[at..at + len], &Item::Packet(packet));
-            at += len;
+            sink.packet(from + index as u64, &bytes[index..=index], &Item::Packet(packet));
         }
-        self.at = from + at as u64;
-        &bytes[at..]
+        self.at = from + bytes.len() as u64;
+        &[]
     }
 
     /// Ends the stream. Bytes fed later start a new stream whose positions continue.
