@@ -314,7 +314,7 @@ fn captures_of_pins_are_read() {
         if pins.is_some() {
             let at = samples.len() / 2;
             samples[at..at + 20].fill(0xaa);
-            let damaged = place.write(&format!("{packing}-damaged"), &samples);
+            let damaged = place.write(format!("{packing}-damaged"), &samples);
             run!("decode {} {source} {image}", text(&damaged)).ends(1).says("gap");
         }
     }
