@@ -2,8 +2,8 @@
 //!
 //! Both decoders must find the same: so many instructions, and at which of them execution went elsewhere, and where to.
 
-mod program;
-mod record;
+pub mod program;
+pub mod record;
 mod rival;
 mod size;
 mod speed;
@@ -18,6 +18,8 @@ pub const SIZE: &str = "etrace-size";
 pub fn is_meant(word: &str) -> bool {
     word == SIZE || program_of(word).is_some()
 }
+
+pub use speed::SHARED;
 
 pub fn tables(only: Option<&str>, check: bool) -> Result<usize, String> {
     match only {

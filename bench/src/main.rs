@@ -19,6 +19,7 @@ mod profile;
 mod qemu;
 mod stm;
 mod symbols;
+mod tacit;
 mod tool;
 
 use std::process::ExitCode;
@@ -70,7 +71,7 @@ const SLOW_ROUND_BYTES: usize = 16 << 20;
 type Other = (fn(&str) -> bool, fn(Option<&str>, bool) -> Result<usize, String>);
 
 /// Benchmarks of anything but reading traces.
-const OTHERS: [Other; 9] = [
+const OTHERS: [Other; 10] = [
     (|word| word == older::NAME, |_, check| older::tables(check)),
     (|word| word == "profile", |_, check| profile::tables(check)),
     (|word| word == "symbols", |_, check| symbols::tables(check)),
@@ -80,6 +81,7 @@ const OTHERS: [Other; 9] = [
     (|word| word == itm::NAME, |_, check| itm::tables(check)),
     (|word| word == qemu::NAME, |_, check| qemu::tables(check)),
     (|word| word == stm::NAME, |_, check| stm::tables(check)),
+    (|word| word == tacit::NAME, |_, check| tacit::tables(check)),
 ];
 
 fn main() -> ExitCode {

@@ -53,6 +53,10 @@ mod profile;
 #[path = "../../crates/qemu/tests/fuzz_bodies.rs"]
 mod qemu;
 pub mod seeds;
+#[path = "../../crates/tacit/tests/fuzz_decode.rs"]
+mod tacit_decode;
+#[path = "../../crates/tacit/tests/fuzz_packets.rs"]
+mod tacit_packets;
 
 /// A fuzz body, and what helps a fuzzer with it.
 #[derive(Clone, Copy, Debug)]
@@ -112,6 +116,7 @@ pub const BODIES: &[Body] = &[
     // Trace.
     body("deframe", frames::deframe, "etm", 4096),
     body("line", frames::line, "", 4096),
+    body("pib", frames::pib, "", 4096),
     body("frame", frames::frame, "", 2048),
     body("mtb", coresight_mtb::mtb, "", 1024),
     body("itm", coresight_itm::itm, "", 2048),
@@ -133,6 +138,10 @@ pub const BODIES: &[Body] = &[
     body("ntrace_decode", ntrace_decode::decode, "", 2048),
     body("ntrace_decode_packets", ntrace_decode::packets, "", 8),
     body("ntrace_snapshots", ntrace_decode::snapshots, "", 8),
+    body("tacit_streams", tacit_packets::streams, "", 2048),
+    body("tacit_encode", tacit_packets::encode, "", 2048),
+    body("tacit_decode", tacit_decode::decode, "", 1024),
+    body("tacit_decode_packets", tacit_decode::packets, "", 8),
     body("data", etrace_data::data, "", 4096),
     body("delta_streams", delta::streams, "", 4096),
     body("delta_encode", delta::encode, "", 1024),

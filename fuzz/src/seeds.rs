@@ -14,7 +14,7 @@ use tracewright_testkit::{Rng, captures};
 use crate::{
     BODIES, Body, coresight_etm3, coresight_itm, coresight_mtb, coresight_ptm, coresight_stm, delta, etm,
     etrace_data, etrace_encode, etrace_packets, frames, hart_logs, hart_programs, image, input,
-    ntrace_messages, profile, qemu,
+    ntrace_messages, profile, qemu, tacit_packets,
 };
 
 const MADE: u64 = 24;
@@ -139,6 +139,7 @@ fn of(body: &Body) -> Vec<Vec<u8>> {
             ))
             .collect(),
         "ntrace_streams" => (0..MADE).map(ntrace_messages::made).collect(),
+        "tacit_streams" => (0..MADE).map(tacit_packets::made).collect(),
         "data" => made(etrace_data::any_packets),
         "delta_streams" => made(delta::stream),
         // Any bytes will do: they choose what the body makes.

@@ -44,6 +44,7 @@ opaque!(
     (<W>) etrace::Tracer<W>: "Tracer",
     () log::Log: "Log",
     (<W>) ntrace::Tracer<W>: "Tracer",
+    (<W>) tacit::Tracer<W>: "Tracer",
     () protocol::Executed<'_>: "Executed",
     () qemu::Recorder: "Recorder",
     () record::HartRun<'_>: "HartRun",
@@ -67,6 +68,7 @@ mod remark;
 pub mod retirement;
 mod sink;
 mod stop;
+pub mod tacit;
 
 pub use error::{Condition, Error, EventAt, LogProblem};
 pub use protocol::{CaptureOptions, Protocols};

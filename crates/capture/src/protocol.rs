@@ -15,7 +15,7 @@ use crate::encode::ThreadInput;
 use crate::etrace::{DeltaSettings, DeltaTraced, LogData};
 use crate::record::{HartRun, LogRead};
 use crate::sink::{AnySink, DynTraceSink};
-use crate::{Error, Remark, StopFlag, etm, etrace, ntrace, port};
+use crate::{Error, Remark, StopFlag, etm, etrace, ntrace, port, tacit};
 
 /// A protocol that captures can be made in.
 #[derive(Clone, Copy, Debug)]
@@ -216,7 +216,14 @@ pub struct Protocols(Vec<&'static Protocol>);
 
 impl Default for Protocols {
     fn default() -> Self {
-        Self(vec![&etrace::PROTOCOL, &ntrace::PROTOCOL, &etm::PROTOCOL, &etm::PTM, &etm::ETM3])
+        Self(vec![
+            &etrace::PROTOCOL,
+            &ntrace::PROTOCOL,
+            &tacit::PROTOCOL,
+            &etm::PROTOCOL,
+            &etm::PTM,
+            &etm::ETM3,
+        ])
     }
 }
 

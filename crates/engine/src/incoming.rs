@@ -3,7 +3,7 @@
 use tracewright_core::TraceId;
 use tracewright_frames::{
     Deframer, DstreamBlocks, Format, FrameSink, Line, LineDecoder, LineEvent, Lost, LostReason, OffsetMap,
-    Run,
+    PibDecoder, Pins, Run,
 };
 use tracewright_input::{Buffer, Packing, Piece};
 
@@ -139,7 +139,10 @@ impl FrameSink for Incoming<'_> {
 
 /// Returns whether bytes were lost inside a stream. That a stream starts in the middle of a frame is normal.
 pub fn is_damage(lost: &Lost) -> bool {
-    !matches!(lost.reason, LostReason::NoSync | LostReason::NoSource | LostReason::LineStart)
+    !matches!(
+        lost.reason,
+        LostReason::NoSync | LostReason::NoSource | LostReason::LineStart | LostReason::PinsStart
+    )
 }
 
 /// Returns whether bytes of any source may be among those lost. A packet that straddles the hole would be made of bytes that do not
@@ -147,7 +150,12 @@ pub fn is_damage(lost: &Lost) -> bool {
 pub fn interrupts(lost: &Lost) -> bool {
     matches!(
         lost.reason,
-        LostReason::ReservedId | LostReason::CutFrame | LostReason::StraySync | LostReason::Line
+        LostReason::ReservedId
+            | LostReason::CutFrame
+            | LostReason::StraySync
+            | LostReason::Line
+            | LostReason::Pins
+            | LostReason::PinsStart
     )
 }
 
@@ -212,6 +220,7 @@ impl<'a> Reading<'a> {
 /// Takes a buffer's bytes out of their packing.
 pub struct Unpack {
     line: Option<LineDecoder>,
+    pins: Option<PibDecoder>,
     deframer: Option<Deframer>,
     blocks: Option<DstreamBlocks>,
 }
@@ -222,13 +231,17 @@ impl Unpack {
         let is_dstream = packing == Packing::DstreamCoreSight;
         let deframer = format(packing).map(|format| Deframer::starting_at(format, offset));
         let line = line(packing).map(|line| LineDecoder::starting_at(line, offset));
-        Self { line, deframer, blocks: is_dstream.then(DstreamBlocks::new) }
+        let pins = pins(packing).map(|pins| PibDecoder::starting_at(pins, offset));
+        Self { line, pins, deframer, blocks: is_dstream.then(DstreamBlocks::new) }
     }
 
     /// Takes the next bytes.
     pub fn feed(&mut self, bytes: &[u8], to: &mut impl Receive) {
         if let Some(line) = &mut self.line {
             return line.feed(bytes, &mut |event| sent(event, self.deframer.as_mut(), to));
+        }
+        if let Some(pins) = &mut self.pins {
+            return pins.feed(bytes, &mut |event| sent(event, None, to));
         }
         match (&mut self.deframer, &mut self.blocks) {
             (None, _) => to.unframed(bytes),
@@ -247,13 +260,16 @@ impl Unpack {
         if let Some(line) = &mut self.line {
             line.finish(&mut |event| sent(event, self.deframer.as_mut(), to));
         }
+        if let Some(pins) = &mut self.pins {
+            pins.finish(&mut |event| sent(event, None, to));
+        }
         if let Some(deframer) = &mut self.deframer {
             deframer.finish(to);
         }
     }
 }
 
-/// Takes what was sent on a serial line: to the deframer, if there are frames.
+/// Takes what was sent on a serial line or by pins: to the deframer, if there are frames.
 fn sent(event: LineEvent, deframer: Option<&mut Deframer>, to: &mut impl Receive) {
     match (event, deframer) {
         (LineEvent::Byte { offset, byte }, None) => to.data(Run::single(to.first(), offset), &[byte]),
@@ -280,10 +296,27 @@ fn line(packing: Packing) -> Option<Line> {
     }
 }
 
+/// Returns the number of pins of which a buffer holds samples, if it does and they are no bytes.
+fn pins(packing: Packing) -> Option<Pins> {
+    match packing {
+        Packing::Pib1 => Some(Pins::One),
+        Packing::Pib2 => Some(Pins::Two),
+        Packing::Pib4 => Some(Pins::Four),
+        _ => None,
+    }
+}
+
 /// Returns the kind of frames that a buffer has, if any.
 fn format(packing: Packing) -> Option<Format> {
     match packing {
-        Packing::Source | Packing::Uart | Packing::Manchester => None,
+        Packing::Source
+        | Packing::Uart
+        | Packing::Manchester
+        | Packing::Pib1
+        | Packing::Pib2
+        | Packing::Pib4
+        | Packing::Pib8
+        | Packing::Pib16 => None,
         Packing::CoreSight => Some(Format::Aligned),
         Packing::CoreSightFsync
         | Packing::DstreamCoreSight

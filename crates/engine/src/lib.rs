@@ -42,6 +42,7 @@ mod source;
 mod stream;
 mod survey;
 mod syntax;
+mod tacit;
 mod tally;
 
 pub use consumer::{At, Blocks, Consumer};
@@ -62,6 +63,7 @@ pub use source::Source;
 pub use stream::Feed;
 pub use survey::{Evidence, Fit, FoundSource, Speaks, Survey, likely_ntrace, survey};
 pub use syntax::{Halves, Kind, MOST_KINDS, Role, SkippedRun, Skips, Syntax};
+pub use tacit::source as tacit;
 pub use tally::{Reason, Strangers, Tally};
 pub use tracewright_core::stream::{PacketSink, Run};
 pub use tracewright_frames::Lost;

@@ -20,7 +20,7 @@ pub enum Places {
     Same,
     /// The stream goes around a ring.
     Ring(Ring),
-    /// The bytes are in frames, or those of a serial line.
+    /// The bytes are in frames, or those of a serial line or of pins.
     Frames { map: OffsetMap, format: Packing },
 }
 
@@ -29,7 +29,7 @@ impl Places {
     pub fn new(buffer: &Buffer) -> Self {
         match (buffer.ring, buffer.format) {
             (Some(ring), _) => Self::Ring(ring),
-            (None, Packing::Source) => Self::Same,
+            (None, Packing::Source | Packing::Pib8 | Packing::Pib16) => Self::Same,
             (None, format) => Self::Frames { map: OffsetMap::new(), format },
         }
     }

@@ -16,6 +16,7 @@ use crate::problem::CannotDecode;
 use crate::sink::Mode;
 use crate::stream::{Feed, Plug};
 use crate::syntax::Syntax;
+use crate::tacit::Tacit;
 
 /// Options of decoding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -178,10 +179,11 @@ pub fn register<T: Protocol + input::SourceKind>(protocol: &'static T) {
 
 /// Returns the protocol of a source, if it is registered.
 pub(crate) fn of(source: &input::Source) -> Option<&'static dyn Plug> {
-    let built_in: [&'static dyn Plug; 8] = [
+    let built_in: [&'static dyn Plug; 9] = [
         &CoreSight(Etm),
         &Etrace,
         &Ntrace,
+        &Tacit,
         &CoreSight(Etm3),
         &CoreSight(Ptm),
         &CoreSight(Itm),

@@ -3,10 +3,12 @@ use std::ops::AddAssign;
 
 use tracewright_core::{GapReason, MemorySpace, Mismatch};
 use tracewright_etrace::decode as etrace;
+use tracewright_input::Protocol;
 use tracewright_ntrace::decode as ntrace;
 
 use crate::lane::Lane;
 use crate::place::Places;
+use crate::{ntrace as ntrace_source, tacit};
 
 /// Fewest blocks for each mismatch if the program is the one that ran.
 const FEWEST_BLOCKS: u64 = 10;
@@ -148,13 +150,13 @@ impl Tally {
                 || self.bytes_unfollowed - excused > bytes / 2)
     }
 
-    /// Returns whether a source of E-Trace or N-Trace may be described wrongly.
+    /// Returns whether a source of a RISC-V protocol may be described wrongly.
     pub fn is_suspicious(&self) -> bool {
         self.malformed > 0 || self.mismatches > 0 || self.strangers.iter().next().is_some() || self.gaps > 0
     }
 
-    /// Returns what may be wrong with the description of a source of N-Trace or E-Trace, in words.
-    pub fn advice(&self, is_ntrace: bool) -> Option<String> {
+    /// Returns what may be wrong with the description of a source of a RISC-V protocol, in words.
+    pub fn advice(&self, protocol: &Protocol) -> Option<String> {
         if self.syncs == 0 && self.malformed == 0 {
             return None;
         }
@@ -162,7 +164,10 @@ impl Tally {
         let (mismatches, malformed) = (self.mismatches, self.malformed);
         // Code before the program's, of a boot ROM for example, is often not at hand.
         let resumed = u64::from(self.blocks > 0);
-        let advice = if is_ntrace {
+        let advice = if tacit::source(protocol).is_some() {
+            let outside = first_outside.filter(|_| 2 * outside > syncs && self.blocks == 0);
+            tacit::advice(mismatches, outside)
+        } else if ntrace_source(protocol).is_some() {
             let facts = ntrace::Facts::default();
             ntrace::Facts { syncs, outside, first_outside, mismatches, resumed, malformed, ..facts }
                 .to_string()

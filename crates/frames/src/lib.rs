@@ -9,6 +9,7 @@
 //! * [`DstreamBlocks`] removes the block footers of DSTREAM captures.
 //! * [`LineDecoder`] finds the bytes of Serial Wire Output in the samples of a logic analyser. [`LineEncoder`] does the
 //!   reverse.
+//! * [`PibDecoder`] finds the bytes of N-Trace messages in the samples of a port of 1, 2 or 4 pins. [`PibEncoder`] does the reverse.
 //!
 //! ```
 //! use tracewright_frames::{Deframer, Demux, Format};
@@ -35,7 +36,7 @@
 //! panics, its memory is constant, and the result does not depend on how the input is split.
 //!
 //! This crate is `no_std` and has no features. [`Framer`], [`Demux`], [`OffsetMap`] and
-//! those of a line allocate. To decode the
+//! those of a line and of pins allocate. To decode the
 //! bytes of a source, use `tracewright-etm`. Captures of a single, unformatted source do not need this crate.
 #![no_std]
 
@@ -53,6 +54,7 @@ mod line;
 mod lost;
 mod offset_map;
 mod partial;
+mod pib;
 mod run;
 mod sink;
 
@@ -63,5 +65,6 @@ pub use framer::{Framer, Options, ReservedId};
 pub use line::{BitLength, Line, LineDecoder, LineEncoder, LineEvent};
 pub use lost::{Lost, LostReason};
 pub use offset_map::OffsetMap;
+pub use pib::{PibDecoder, PibEncoder, Pins};
 pub use run::Run;
 pub use sink::FrameSink;

@@ -32,6 +32,10 @@ pub enum LostReason {
     Line,
     /// The same, before the first certain character of a serial line.
     LineStart,
+    /// Samples of a trace port's pins are no message, or come before the port was idle again.
+    Pins,
+    /// The same, before the port was idle for the first time.
+    PinsStart,
 }
 
 /// Writes `20 bytes lost: input ends inside a frame (at offset 0x1f0)`.
@@ -53,6 +57,8 @@ impl fmt::Display for LostReason {
             Self::Truncated => "input ends inside a frame",
             Self::Line => "no characters of a serial line",
             Self::LineStart => "samples before the first certain character",
+            Self::Pins => "no messages at the pins of a port",
+            Self::PinsStart => "samples before the port was idle for the first time",
             Self::StraySync => {
                 "frame syncs that are no barrier: the input seems to be a stream with syncs, not memory-aligned frames"
             }

@@ -3,7 +3,7 @@
 use tracewright_core::TraceId;
 use tracewright_frames::{
     BitLength, Deframer, DstreamBlocks, Format, FrameSink, Framer, Line, LineDecoder, LineEvent, Lost,
-    Options, Run,
+    Options, PibDecoder, PibEncoder, Pins, Run,
 };
 use tracewright_testkit::Rng;
 
@@ -95,6 +95,39 @@ pub fn line(data: &[u8]) {
     assert_eq!(told(1 + usize::from(chunk)), told(usize::MAX));
 }
 
+/// Decodes any samples of a port's pins, with the same expectations. What was found is sent again, and found again. The first byte selects
+/// the pins, the second one the chunks.
+pub fn pib(data: &[u8]) {
+    let &[choice, chunk, ref input @ ..] = data else { return };
+    let pins = [Pins::One, Pins::Two, Pins::Four][usize::from(choice % 3)];
+    let told = |input: &[u8], chunk: usize| {
+        let (mut decoder, mut events, mut done) = (PibDecoder::new(pins), Vec::new(), 0);
+        let mut emit = |event| {
+            let (offset, end) = match event {
+                LineEvent::Byte { offset, .. } => (offset, offset + 1),
+                LineEvent::Lost(Lost { offset, len, .. }) => (offset, offset + len),
+            };
+            assert!(offset >= done && end <= input.len() as u64, "{event:?} after {done:#x}");
+            done = end;
+            events.push(event);
+        };
+        input.chunks(chunk).for_each(|piece| decoder.feed(piece, &mut emit));
+        decoder.finish(&mut emit);
+        events
+    };
+    let whole = told(input, usize::MAX);
+    assert_eq!(told(input, 1 + usize::from(chunk)), whole);
+    let byte = |event: &LineEvent| if let LineEvent::Byte { byte, .. } = event { Some(*byte) } else { None };
+    if whole.iter().any(|event| byte(event).is_none()) {
+        return;
+    }
+    let bytes: Vec<u8> = whole.iter().filter_map(byte).collect();
+    let (mut encoder, mut samples) = (PibEncoder::new(pins), Vec::new());
+    encoder.push(&bytes, &mut samples);
+    encoder.finish(&mut samples);
+    assert_eq!(told(&samples, usize::MAX).iter().filter_map(byte).collect::<Vec<_>>(), bytes);
+}
+
 /// Runs any sequence of pushes and flushes, and deframes the result. Each step is an ID (high bit: flush after it), a
 /// length, and that many bytes.
 pub fn frame(data: &[u8]) {
@@ -164,6 +197,20 @@ fn deframing_anything() {
     let mut rng = Rng::new(31);
     for _ in 0..5_000 {
         deframe(&random_input(&mut rng));
+    }
+}
+
+#[test]
+fn pins_with_anything() {
+    let mut rng = Rng::new(73);
+    for _ in 0..4_000 {
+        pib(&random_input(&mut rng));
+        // Mostly messages of zeros and ones, so that some are whole.
+        let mut input = random_input(&mut rng);
+        for byte in input.iter_mut().skip(2) {
+            *byte = *rng.pick(&[0xff, 0xff, 0xf0, 0x0f, 0x3f, 0x03, 0, *byte]);
+        }
+        pib(&input);
     }
 }
 

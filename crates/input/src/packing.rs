@@ -19,11 +19,21 @@ pub enum Packing {
     Manchester,
     /// Samples of a serial line in Manchester code: CoreSight frames with frame syncs.
     ManchesterFsync,
+    /// Samples of the pin of a trace port (PIB) that sends messages of N-Trace.
+    Pib1,
+    /// Samples of two pins of such a port.
+    Pib2,
+    /// Samples of four pins of such a port.
+    Pib4,
+    /// Bytes of such a port of eight pins.
+    Pib8,
+    /// Bytes of such a port of sixteen pins.
+    Pib16,
 }
 
 impl Packing {
     /// All packings.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 14] = [
         Self::CoreSight,
         Self::CoreSightFsync,
         Self::CoreSightHsync,
@@ -33,11 +43,21 @@ impl Packing {
         Self::UartFsync,
         Self::Manchester,
         Self::ManchesterFsync,
+        Self::Pib1,
+        Self::Pib2,
+        Self::Pib4,
+        Self::Pib8,
+        Self::Pib16,
     ];
 
     /// Returns whether there are frames.
     pub const fn is_framed(self) -> bool {
-        !matches!(self, Self::Source | Self::Uart | Self::Manchester)
+        !(self.is_pib() || matches!(self, Self::Source | Self::Uart | Self::Manchester))
+    }
+
+    /// Returns whether the file holds what the pins of an N-Trace port sent.
+    pub const fn is_pib(self) -> bool {
+        matches!(self, Self::Pib1 | Self::Pib2 | Self::Pib4 | Self::Pib8 | Self::Pib16)
     }
 
     /// Returns whether there are frames with frame syncs.
@@ -45,9 +65,18 @@ impl Packing {
         self.is_framed() && !matches!(self, Self::CoreSight)
     }
 
-    /// Returns whether the file holds samples of a serial line, one in each bit.
+    /// Returns whether the file holds samples of a serial line or of pins, so that bytes begin anywhere in its bytes.
     pub const fn is_sampled(self) -> bool {
-        matches!(self, Self::Uart | Self::UartFsync | Self::Manchester | Self::ManchesterFsync)
+        matches!(
+            self,
+            Self::Uart
+                | Self::UartFsync
+                | Self::Manchester
+                | Self::ManchesterFsync
+                | Self::Pib1
+                | Self::Pib2
+                | Self::Pib4
+        )
     }
 
     /// Returns whether the file can only be read from its start: what comes before tells how to read the rest.
@@ -67,6 +96,11 @@ impl Packing {
             Self::UartFsync => "uart-fsync",
             Self::Manchester => "manchester",
             Self::ManchesterFsync => "manchester-fsync",
+            Self::Pib1 => "pib1",
+            Self::Pib2 => "pib2",
+            Self::Pib4 => "pib4",
+            Self::Pib8 => "pib8",
+            Self::Pib16 => "pib16",
         }
     }
 
@@ -84,6 +118,11 @@ impl Packing {
             Self::ManchesterFsync => {
                 "samples of a serial line (Manchester code), CoreSight frames with frame syncs"
             }
+            Self::Pib1 => "samples of a trace port of 1 pin (PIB)",
+            Self::Pib2 => "samples of a trace port of 2 pins (PIB)",
+            Self::Pib4 => "samples of a trace port of 4 pins (PIB)",
+            Self::Pib8 => "bytes of a trace port of 8 pins (PIB)",
+            Self::Pib16 => "bytes of a trace port of 16 pins (PIB)",
         }
     }
 
@@ -106,6 +145,12 @@ impl Packing {
             Self::UartFsync => "The same, where the TPIU's formatter is on",
             Self::Manchester => "A logic analyser's samples of SWO in Manchester mode",
             Self::ManchesterFsync => "The same, where the TPIU's formatter is on",
+            Self::Pib1 => {
+                "A logic analyser's samples of an N-Trace port (PIB) of 1 pin, one a clock, the first in the lowest bits"
+            }
+            Self::Pib2 | Self::Pib4 => "The same with more pins",
+            Self::Pib8 => "The same; these are bytes, with or without idle ones between messages",
+            Self::Pib16 => "The same, the first byte in the low half",
         }
     }
 

@@ -112,8 +112,8 @@ impl RawSource {
 
     /// Returns the packing of its bytes, if none is said.
     pub fn usual_packing(&self) -> Option<Packing> {
-        let shares = matches!(self, Self::Registered(params) if params.names_sources());
-        (shares || self.unframed().is_some()).then_some(Packing::Source)
+        let is_riscv = matches!(self, Self::Registered(params) if params.isa().is_some());
+        (is_riscv || self.unframed().is_some()).then_some(Packing::Source)
     }
 
     /// Returns its protocol.

@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use tracewright_core::Isa;
 
 use crate::ring::{Ring, TooShort};
-use crate::{coresight, ntrace, snapshot};
+use crate::{coresight, ntrace, snapshot, tacit};
 
 /// A kind of trace sources: how captures and people describe one.
 pub trait SourceKind: Debug + Sync {
@@ -134,8 +134,15 @@ pub fn register(kind: &'static dyn SourceKind) {
 }
 
 /// Kinds that need not be registered.
-const BUILT_IN: &[&dyn SourceKind] =
-    &[&coresight::Etm3, &coresight::Ptm, &coresight::Itm, &coresight::Stm, &coresight::Mtb, &ntrace::Ntrace];
+const BUILT_IN: &[&dyn SourceKind] = &[
+    &coresight::Etm3,
+    &coresight::Ptm,
+    &coresight::Itm,
+    &coresight::Stm,
+    &coresight::Mtb,
+    &ntrace::Ntrace,
+    &tacit::Tacit,
+];
 
 fn find(is_it: impl Fn(&dyn SourceKind) -> bool) -> Option<&'static dyn SourceKind> {
     let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);

@@ -15,7 +15,7 @@
 //!
 //! * [`program`], [`riscv`]: random programs and their execution; [`Run`]: a random execution with its ETMv4 or ETE trace;
 //!   [`traced()`]: what a perfect decoder returns of it.
-//! * [`etm`], [`etrace`], [`ntrace`], [`broadcast`], [`perf`]: random and hand-made packets, streams and recordings.
+//! * [`etm`], [`etrace`], [`ntrace`], [`tacit`], [`broadcast`], [`perf`]: random and hand-made packets, streams and recordings.
 //! * [`check_blocks`]: what a decoder may emit; [`damage()`], [`hostile`]: damage of streams and files.
 //! * [`control`]: naive trace control; [`lister`]: the output of OpenCSD's lister.
 //! * [`captures()`], [`debian`], [`qemu`]: recordings and programs that tests use if they are available.
@@ -40,6 +40,7 @@ pub mod riscv;
 mod rng;
 mod run;
 mod scratch;
+pub mod tacit;
 mod traced;
 
 pub use captures::{captures, captures_for, has_programs, skip, unpacked, unpacked_bytes};

@@ -15,7 +15,7 @@ pub fn advice(capture: &Capture, buffer: &Buffer, tally: &Tally, image: &Image) 
     let better = described.filter(|_| tally.is_suspicious()).and_then(|described| better(described, buffer));
     // Without any program, every address is outside.
     let has_code = image.regions().next().is_some() || tally.syncs_outside == 0;
-    better.or_else(|| tally.advice(described.is_some()).filter(|_| has_code))
+    better.or_else(|| tally.advice(&source?.protocol).filter(|_| has_code))
 }
 
 /// Returns which parameters of N-Trace fit the trace better.

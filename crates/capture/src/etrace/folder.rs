@@ -35,6 +35,8 @@ pub trait HartSettings: Clone + Send + 'static {
 pub trait HartTracer: Send {
     /// Fails if trace could not be written, so that the rest would be lost.
     fn check(&self) -> Result<(), &io::Error>;
+    /// Sets the time of what comes next, in nanoseconds since the beginning.
+    fn time(&mut self, _nanoseconds: u64) {}
     /// Ends the trace.
     fn finish(self) -> io::Result<Finished<TraceFile>>;
 }

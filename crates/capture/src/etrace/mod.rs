@@ -10,6 +10,7 @@ mod folder;
 mod handlers;
 mod logged;
 mod output;
+pub(crate) mod plain;
 mod port;
 mod seen;
 mod settings;

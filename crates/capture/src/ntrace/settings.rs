@@ -135,7 +135,7 @@ impl HartSettings for Settings {
 
     fn source(&self) -> input::Protocol {
         let Config { params, isa, .. } = &self.config;
-        NtraceSource { params: params.clone(), isa: *isa, id: self.id, src: None }.into()
+        NtraceSource { params: params.clone(), isa: *isa, id: self.id, src: None, sram: None }.into()
     }
 
     fn ring(&self) -> Option<u64> {

@@ -79,6 +79,10 @@ impl HartTracer for Tracer<TraceFile> {
         self.out.to.to.failed.as_ref().copied()
     }
 
+    fn time(&mut self, nanoseconds: u64) {
+        Self::time(self, nanoseconds);
+    }
+
     fn finish(mut self) -> io::Result<Finished<TraceFile>> {
         self.stop();
         let traced = Traced { bytes: self.bytes(), packets: Some(self.out.packets), ..Traced::default() };

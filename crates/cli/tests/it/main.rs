@@ -76,6 +76,7 @@ mod status;
 mod stm;
 mod support;
 mod swo;
+mod tacit;
 mod terminal;
 mod timeline;
 mod trc_pkt_lister;

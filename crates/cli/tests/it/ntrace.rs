@@ -6,8 +6,8 @@ use std::process::Command;
 
 use serde_json::Value;
 use tracewright_core::TraceId;
-use tracewright_frames::{Framer, Options};
-use tracewright_testkit::{Scratch, captures_for, has_programs};
+use tracewright_frames::{Framer, Options, PibEncoder, Pins};
+use tracewright_testkit::{Rng, Scratch, captures_for, has_programs};
 
 use crate::run::{elf, number, ran, run, string, text, values};
 
@@ -270,4 +270,92 @@ fn wrong_parameters_are_diagnosed() {
             assert!(info.contains(param), "{info}");
         }
     }
+}
+
+/// Samples of a trace port's pins, with pauses of any length between messages: what ran is the same, and `info` tells the pins.
+#[test]
+fn captures_of_pins_are_read() {
+    let place = Scratch::new("ntrace");
+    let (capture, log) = recorded(&place, "run", &format!("{} 100", elf("sort")));
+    let messages = messages(&capture);
+    let image = format!("--image {}@10000", elf("sort"));
+    let mut rng = Rng::new(81);
+    for (packing, pins) in [
+        ("pib1", Some(Pins::One)),
+        ("pib2", Some(Pins::Two)),
+        ("pib4", Some(Pins::Four)),
+        ("pib8", None),
+        ("pib16", None),
+    ] {
+        let mut samples = Vec::new();
+        let mut encoder = pins.map(PibEncoder::new);
+        for (bytes, _) in &messages {
+            let pause = rng.below(40);
+            match &mut encoder {
+                Some(encoder) => {
+                    encoder.idle(pause, &mut samples);
+                    encoder.push(bytes, &mut samples);
+                }
+                None => {
+                    samples.extend(vec![0xff; pause as usize]);
+                    samples.extend(bytes);
+                }
+            }
+        }
+        encoder.into_iter().for_each(|mut encoder| encoder.finish(&mut samples));
+        let file = place.write(packing, &samples);
+        let file = text(&file);
+        let source = format!("--packing {packing} --source ntrace,{USUAL}");
+        run!("decode {file} {source} {image} --check {log}").ends(0).begins("equal: ");
+        run!("packets {file} {source}").ends(0).prints("ProgTraceSync");
+        let info = run!("info {file}").ends(0).prints("N-Trace: ").out;
+        assert!(pins.is_none() || info.contains(&format!("--packing {packing} ")), "{info}");
+        // What was lost at the pins is a gap.
+        if pins.is_some() {
+            let at = samples.len() / 2;
+            samples[at..at + 20].fill(0xaa);
+            let damaged = place.write(format!("{packing}-damaged"), &samples);
+            run!("decode {} {source} {image}", text(&damaged)).ends(1).says("gap");
+        }
+    }
+}
+
+/// A dump of a RAM sink's memory, in which the newest bytes lie before the oldest.
+#[test]
+fn dumps_of_memory_are_read_in_order() {
+    let place = Scratch::new("ntrace");
+    let (capture, _) = recorded(&place, "run", &format!("--option resync_max=0 {} 100", elf("sort")));
+    let trace = fs::read(format!("{capture}/trace.bin")).unwrap();
+    let image = format!("--image {}@10000", elf("sort"));
+    let size = 1024;
+    assert!(trace.len() > size);
+    let instructions = |args: &str| {
+        let ran = run!("decode {args} {image}").ends_within(0..=1);
+        let (before, _) = ran.err.split_once(" instructions in").unwrap();
+        before.rsplit(": ").next().unwrap().replace(' ', "").parse::<u64>().unwrap()
+    };
+    // The last bytes, as a ring has them: byte N of the trace is at N modulo the size.
+    let end = trace.len() / 4 * 4;
+    let mut memory = vec![0; size];
+    (end - size..end).for_each(|at| memory[at % size] = trace[at]);
+    let [ring, straight] = [("ring", &memory[..]), ("straight", &trace[end - size..end])]
+        .map(|(name, bytes)| place.write(name, bytes));
+    let pointer = 0x2000_0000 + end % size + 1;
+    let source = format!("--source ntrace,{USUAL},ram_wp={pointer:#x},ram_start=0x20000000");
+    let found = instructions(&format!("{} {source}", text(&ring)));
+    assert_eq!(found, instructions(&format!("{} --source ntrace,{USUAL}", text(&straight))));
+    assert!(found > 1000);
+    // Before the memory was full, what is after the pointer is old.
+    let mut memory = trace[..1024].to_vec();
+    memory.extend([0x55; 1024]);
+    let [part, whole] =
+        [("part", &memory[..]), ("whole", &trace[..1024])].map(|(name, bytes)| place.write(name, bytes));
+    let source = format!("--source ntrace,{USUAL},ram_wp=0x400");
+    let found = instructions(&format!("{} {source}", text(&part)));
+    assert_eq!(found, instructions(&format!("{} --source ntrace,{USUAL}", text(&whole))));
+    // Offsets are those of the file.
+    let first = run!("packets {} {source}", text(&part)).good();
+    assert!(first.lines().nth(1).unwrap().trim().starts_with("0x0 "), "{first}");
+    let beyond = format!("--source ntrace,{USUAL},ram_wp=0x1000");
+    run!("decode {} {beyond} {image}", text(&part)).ends(2).says("ram_wp and ram_start");
 }

@@ -47,15 +47,14 @@ pub struct TooShort {
     pub needed: u64,
     /// Bytes of the file.
     pub len: u64,
+    /// Registers that tell it.
+    pub by: &'static str,
 }
 
 impl fmt::Display for TooShort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { needed, len } = self;
-        write!(
-            f,
-            "the trace goes up to byte {needed:#x} by MTB_POSITION and MTB_MASTER, but the file has {len:#x} bytes"
-        )
+        let Self { needed, len, by } = self;
+        write!(f, "the trace goes up to byte {needed:#x} by {by}, but the file has {len:#x} bytes")
     }
 }
 
@@ -83,6 +82,10 @@ impl Params {
         let start = if len > size { position - next } else { 0 };
         let (oldest, written) = if self.has_wrapped() { (start + next, size) } else { (start, next) };
         let needed = start + written;
-        if needed > len { Err(TooShort { needed, len }) } else { Ok(Ring { start, size, oldest, written }) }
+        if needed > len {
+            Err(TooShort { needed, len, by: "MTB_POSITION and MTB_MASTER" })
+        } else {
+            Ok(Ring { start, size, oldest, written })
+        }
     }
 }

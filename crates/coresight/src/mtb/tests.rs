@@ -199,9 +199,10 @@ fn registers_tell_where_the_oldest_packet_is() {
     assert_eq!(ring(0xe40, 0x1000), at(0xe00, 0xe00, 0x40));
     // A file that is cut, of which enough is there, and not.
     assert_eq!(ring(0x40, 0x43), at(0, 0, 0x40));
-    assert_eq!(ring(0x44, 0x1ff), Err(TooShort { needed: 0x200, len: 0x1ff }));
-    assert_eq!(ring(0x48, 0x47), Err(TooShort { needed: 0x48, len: 0x47 }));
-    assert_eq!(ring(0x2000_0044, 0x1000), Err(TooShort { needed: 0x2000_0200, len: 0x1000 }));
+    let by = "MTB_POSITION and MTB_MASTER";
+    assert_eq!(ring(0x44, 0x1ff), Err(TooShort { needed: 0x200, len: 0x1ff, by }));
+    assert_eq!(ring(0x48, 0x47), Err(TooShort { needed: 0x48, len: 0x47, by }));
+    assert_eq!(ring(0x2000_0044, 0x1000), Err(TooShort { needed: 0x2000_0200, len: 0x1000, by }));
     // The stream goes on at the ring's start.
     let ring = ring(0x644, 0x1000).unwrap();
     assert_eq!(

@@ -89,7 +89,8 @@ impl Syntax for Ntrace {
 
     fn first(source: &NtraceSource, _: &Options, position: u64) -> Parser {
         let mut parser = Parser::aligned_at(source, position);
-        if position > 0 {
+        // The oldest byte of a ring may be anywhere in a message.
+        if position > 0 || source.sram.is_some_and(|sram| sram.has_wrapped()) {
             parser.inner = stream::Parser::starting_at(source.params.clone(), position);
         }
         parser

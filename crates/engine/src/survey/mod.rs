@@ -8,6 +8,7 @@ mod candidates;
 mod etrace;
 mod ntrace;
 mod patterns;
+mod tacit;
 #[cfg(test)]
 mod tests;
 
@@ -20,6 +21,7 @@ use tracewright_input::Packing;
 use etrace::etrace;
 use ntrace::ntrace;
 use patterns::{Looks, View};
+use tacit::tacit;
 
 pub use candidates::Evidence;
 pub use ntrace::likely_ntrace;
@@ -80,17 +82,17 @@ impl FoundSource {
         let id = match self.id {
             Some(id) => format!(",id={:#04x}", id.get()),
             // Other kinds of sources have no ID in a file of their own, or need one.
-            None if matches!(kind, "etm4" | "ete" | "etrace" | "mtb" | "ntrace") => String::new(),
+            None if matches!(kind, "etm4" | "ete" | "etrace" | "mtb" | "ntrace" | "tacit") => String::new(),
             None => ",id=0x10".into(),
         };
         let comma = if rest.is_empty() { "" } else { "," };
         Some(format!("{kind}{id}{comma}{rest}"))
     }
 
-    /// Returns whether its messages are those of E-Trace or N-Trace, in no packing.
+    /// Returns whether its packets are those of a RISC-V protocol, in no packing.
     fn is_riscv(&self) -> bool {
         let source = self.speaks.as_ref().and_then(|speaks| speaks.source.as_deref());
-        source.is_some_and(|source| source.starts_with("etrace") || source.starts_with("ntrace"))
+        source.is_some_and(|source| ["etrace", "ntrace", "tacit"].iter().any(|name| source.starts_with(name)))
     }
 }
 
@@ -106,7 +108,11 @@ impl Fit {
     pub fn options(&self) -> Option<String> {
         let sources: Vec<_> = self.sources.iter().filter_map(FoundSource::description).collect();
         let is_riscv = self.sources.iter().any(FoundSource::is_riscv);
-        let packing = if is_riscv { String::new() } else { format!("--packing {} ", self.packing.name()) };
+        let packing = if is_riscv && self.packing == Packing::Source {
+            String::new()
+        } else {
+            format!("--packing {} ", self.packing.name())
+        };
         (!sources.is_empty()).then(|| format!("{packing}--source {}", sources.join(" --source ")))
     }
 }
@@ -125,7 +131,9 @@ const FRAME: u64 = 16;
 /// # Errors
 /// Fails if the file cannot be read.
 pub fn survey(mut input: impl Read) -> io::Result<Survey> {
-    let mut views: Vec<_> = Packing::ALL.into_iter().map(View::new).collect();
+    // What pins send is looked for when nothing else is found.
+    let packings = Packing::ALL.into_iter().filter(|packing| !packing.is_pib());
+    let mut views: Vec<_> = packings.map(View::new).collect();
     let mut shifted: Vec<_> = (1..FRAME).map(View::shifted).collect();
     let (mut chunk, mut start, mut bytes) = (vec![0; CHUNK], Vec::new(), 0);
     loop {
@@ -171,10 +179,14 @@ pub fn survey(mut input: impl Read) -> io::Result<Survey> {
     if fits.iter().all(may_be_riscv)
         && !found.iter().any(|fit| fit.sources.iter().any(is_sure))
         && let start = &start[..start.len().min(SETTLED)]
-        && let Some(riscv) = ntrace(start, bytes).or_else(|| etrace(start, bytes))
+        && let Some(riscv) =
+            tacit(start, bytes).or_else(|| ntrace(start, bytes)).or_else(|| etrace(start, bytes))
     {
         found.retain(|fit| !fit.sources.iter().any(FoundSource::is_riscv));
         found.insert(0, riscv);
+    }
+    if found.is_empty() {
+        found.extend(ntrace::pins(&start[..start.len().min(SETTLED)], bytes));
     }
     if found.is_empty() {
         // Samples of a line are bytes, too, so lines come first.

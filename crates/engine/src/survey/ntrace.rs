@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use tracewright_core::Isa;
-use tracewright_input::{NtraceSource, SourceParams as _};
+use tracewright_frames::{LineEvent, PibDecoder, Pins};
+use tracewright_input::{NtraceSource, Packing, SourceParams as _};
 use tracewright_ntrace::packet::Packet;
 use tracewright_ntrace::stream::{Content, Message, Parser};
 use tracewright_ntrace::{Dialect, Mode, Params};
@@ -30,6 +31,21 @@ pub fn ntrace(start: &[u8], bytes: u64) -> Option<Fit> {
     Some(Fit::unframed("N-Trace", format!("ntrace,isa=rv64{others}{id}"), syncs, bytes))
 }
 
+/// Returns how pins of a trace port were sampled, if messages make sense then and so.
+pub fn pins(start: &[u8], bytes: u64) -> Option<Fit> {
+    // Those of more pins can be read as one by one.
+    let samples = [(Packing::Pib4, Pins::Four), (Packing::Pib2, Pins::Two), (Packing::Pib1, Pins::One)];
+    samples.into_iter().find_map(|(packing, pins)| {
+        let (mut sent, mut lost) = (Vec::new(), 0);
+        PibDecoder::new(pins).feed(start, &mut |event| match event {
+            LineEvent::Byte { byte, .. } => sent.push(byte),
+            LineEvent::Lost(found) => lost += found.len,
+        });
+        let fit = ntrace(&sent, bytes).filter(|_| lost < start.len() as u64 / 10)?;
+        Some(Fit { packing, lost, ..fit })
+    })
+}
+
 /// Returns what the bytes at the start of a stream say of its source, as far as they do: the width of SRC, the mode and the dialect.
 pub fn likely_ntrace(start: &[u8]) -> Option<NtraceSource> {
     guess(start).map(|(source, _)| source)
@@ -51,7 +67,8 @@ fn guess(start: &[u8]) -> Option<(NtraceSource, u64)> {
     let (messages, params) = read.min_by_key(|(messages, _)| messages.doubts())?;
     let mode = if messages.direct > messages.histories { Mode::Branch } else { Mode::History };
     let id = messages.sources.iter().max_by_key(|(_, of)| of.all).map_or(0, |(&id, _)| id);
-    let source = NtraceSource { params: Params { mode, ..params }, isa: Isa::Rv64, id, src: None };
+    let source =
+        NtraceSource { params: Params { mode, ..params }, isa: Isa::Rv64, id, src: None, sram: None };
     Some((source, messages.sources.values().map(|of| of.syncs).sum()))
 }
 

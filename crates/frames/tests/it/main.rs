@@ -7,4 +7,5 @@ mod frames;
 mod laws;
 mod line;
 mod listings;
+mod pib;
 mod syncs;

@@ -113,7 +113,7 @@ fn source(
             None => (Protocol::Unsupported(other, None), None),
         },
         None => {
-            document.log.error(line, "protocol is missing: expected \"etrace\" or \"ntrace\"");
+            document.log.error(line, "protocol is missing: expected \"etrace\", \"ntrace\" or \"tacit\"");
             return Err(Wrong);
         }
     };

@@ -43,6 +43,11 @@ const RUNS: &[(&str, &str)] = &[
         "record -q --protocol etrace --timing rocket_like --delta -o run --log run.log --summary-json out.json programs/bin/args.elf",
     ),
     ("info", "info run --json"),
+    (
+        "record",
+        "record -q --protocol tacit --option mode=predict -o tacit --summary-json out.json programs/bin/traps.elf",
+    ),
+    ("packets", "packets tacit --json"),
     ("decode", "decode run --instructions --json"),
     ("decode", "decode run --calls --json"),
     ("decode", "decode samples/two-cores --calls --json"),

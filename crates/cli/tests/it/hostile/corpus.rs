@@ -191,6 +191,7 @@ fn recorded() -> Vec<Input> {
             "{short} -o {} --protocol ntrace --option resync_max=0 --option timestamps=all {traps}",
             at("ntrace")
         ),
+        format!("{short} -o {} --protocol tacit --option periodic=30 {traps}", at("tacit")),
         format!("{short} --log {} --details all {args}", at("own.log")),
         format!("{short} --log {} {traps}", at("blocks.log")),
         format!("profile {} --format tracewright -o {}", at("delta"), at("one.prof")),
@@ -209,6 +210,10 @@ fn recorded() -> Vec<Input> {
         Input::file(Kind::Raw, "trace.bin", read("ntrace/trace.bin")).with("traps.elf", program("traps.elf")).options(
             "--source ntrace,isa=rv64,implicit_return=stack,sequential_jump=1,extend_addr_msb=1 --image in/traps.elf",
         ),
+        Input::folder(Kind::Capture, &scratch.path().join("tacit")),
+        Input::file(Kind::Raw, "trace.bin", read("tacit/trace.bin"))
+            .with("traps.elf", program("traps.elf"))
+            .options("--source tacit,isa=rv64 --image in/traps.elf"),
         Input::file(Kind::Log, "own.log", read("own.log")).with("program.elf", program("args.elf")),
         Input::file(Kind::Log, "blocks.log", read("blocks.log")).with("program.elf", program("traps.elf")),
         Input::file(Kind::Profile, "one.prof", read("one.prof"))
