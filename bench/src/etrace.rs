@@ -2,12 +2,14 @@
 //!
 //! Both decoders must find the same: so many instructions, and at which of them execution went elsewhere, and where to.
 
-mod program;
-mod record;
+pub mod program;
+pub mod record;
 mod rival;
 mod size;
 mod speed;
 mod tool;
+
+pub use speed::SHARED;
 
 /// The word that picks the speed of decoding and encoding; with a program's name after a slash, of that only.
 pub const SPEED: &str = "etrace";

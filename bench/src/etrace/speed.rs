@@ -26,7 +26,7 @@ const LIMIT: u64 = 20_000_000;
 /// The same for checks.
 const FEW: u64 = 200_000;
 /// Of the shared programs, those that run long.
-const SHARED: [&str; 6] = [
+pub const SHARED: [&str; 6] = [
     "dhrystone",
     "coremark",
     "embench-nettle-aes",

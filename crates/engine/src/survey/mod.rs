@@ -125,7 +125,9 @@ const FRAME: u64 = 16;
 /// # Errors
 /// Fails if the file cannot be read.
 pub fn survey(mut input: impl Read) -> io::Result<Survey> {
-    let mut views: Vec<_> = Packing::ALL.into_iter().map(View::new).collect();
+    // Frames around N-Trace look like others.
+    let all = Packing::ALL.into_iter().filter(|packing| *packing != Packing::CoreSightNexus);
+    let mut views: Vec<_> = all.map(View::new).collect();
     let mut shifted: Vec<_> = (1..FRAME).map(View::shifted).collect();
     let (mut chunk, mut start, mut bytes) = (vec![0; CHUNK], Vec::new(), 0);
     loop {
