@@ -98,11 +98,9 @@ fn the_example_of_a_frame() {
     let scratch = Scratch::new("perf-riscv-frame");
     let path = scratch.write("perf.data", &recording.write(FileForm::File));
     let packets = run!("packets {}", text(&path)).good();
-    let lines: Vec<_> =
-        packets.lines().filter(|line| line.contains("sync=5") || line.contains("process=")).collect();
-    let [sync, owner] = lines[..] else { panic!("{packets}") };
-    assert!(sync.contains("icnt=0x0 faddr=0x40000000"), "{sync}");
-    assert!(owner.contains("process=0x546") && owner.contains("scontext 0x2a"), "{owner}");
+    for part in ["ProgTraceSync sync=5 icnt=0x0", "faddr=0x40000000", "Ownership process=0x546"] {
+        assert!(packets.contains(part), "{part}: {packets}");
+    }
 }
 
 /// Whether all of these ran, in this order.
@@ -120,6 +118,9 @@ fn slices_that_begin_or_end_inside_a_message() {
         let root = made.install(&scratch);
         for _ in 0..20 {
             let (bytes, tid) = made.slice(0, &mut rng);
+            if bytes.len() < 64 {
+                continue;
+            }
             let from = rng.below(bytes.len() as u64 / 8) as usize;
             let upto = bytes.len() - rng.below(bytes.len() as u64 / 8) as usize;
             made.add(0, tid, &bytes[from..upto]);
