@@ -175,7 +175,9 @@ impl Made {
     /// What the command needs to read it.
     pub fn source(&self) -> String {
         match self.form {
-            Form::Etrace => "--source etrace,isa=rv64,encapsulation=smi,context_width=32,notime=1".into(),
+            Form::Etrace => {
+                "--source etrace,isa=rv64,encapsulation=smi,context_width=32,nocontext=0,notime=1".into()
+            }
             Form::Spacemit => String::new(),
             _ => format!("--source {}", self.params().1),
         }
