@@ -9,6 +9,8 @@ mod size;
 mod speed;
 mod tool;
 
+pub use speed::SHARED;
+
 /// The word that picks the speed of decoding and encoding; with a program's name after a slash, of that only.
 pub const SPEED: &str = "etrace";
 /// The word that picks the sizes of traces.
@@ -19,7 +21,6 @@ pub fn is_meant(word: &str) -> bool {
     word == SIZE || program_of(word).is_some()
 }
 
-pub use speed::SHARED;
 
 pub fn tables(only: Option<&str>, check: bool) -> Result<usize, String> {
     match only {

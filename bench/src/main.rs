@@ -12,6 +12,7 @@ mod etrace;
 mod hart;
 mod inputs;
 mod itm;
+mod ntrace;
 mod older;
 mod opencsd;
 mod ours;
@@ -71,12 +72,13 @@ const SLOW_ROUND_BYTES: usize = 16 << 20;
 type Other = (fn(&str) -> bool, fn(Option<&str>, bool) -> Result<usize, String>);
 
 /// Benchmarks of anything but reading traces.
-const OTHERS: [Other; 10] = [
+const OTHERS: [Other; 11] = [
     (|word| word == older::NAME, |_, check| older::tables(check)),
     (|word| word == "profile", |_, check| profile::tables(check)),
     (|word| word == "symbols", |_, check| symbols::tables(check)),
     (hart::is_meant, hart::tables),
     (etrace::is_meant, etrace::tables),
+    (ntrace::is_meant, ntrace::tables),
     (|word| word == delta::NAME, |_, check| delta::tables(check)),
     (|word| word == itm::NAME, |_, check| itm::tables(check)),
     (|word| word == qemu::NAME, |_, check| qemu::tables(check)),

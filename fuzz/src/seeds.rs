@@ -54,7 +54,8 @@ fn of(body: &Body) -> Vec<Vec<u8>> {
         "mappings" => files(&["samples/threads"], &["toml"], most),
         "recording" => {
             let forms = [Form::File, Form::Pipe, Form::Compressed, Form::Compressed2, Form::CompressedTrace];
-            let good = forms.map(input::good_recording).to_vec();
+            let mut good = forms.map(input::good_recording).to_vec();
+            good.extend([false, true].map(|is_spacemit| input::riscv_recording(Form::File, is_spacemit)));
             [good, files(&["samples/perf", "shared/captures/perf"], &["data"], most)].concat()
         }
         "map_names" => texts(&[input::MAP]),

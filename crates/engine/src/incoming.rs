@@ -5,18 +5,23 @@ use tracewright_frames::{
     Deframer, DstreamBlocks, Format, FrameSink, Line, LineDecoder, LineEvent, Lost, LostReason, OffsetMap,
     PibDecoder, Pins, Run,
 };
-use tracewright_input::{Buffer, Packing, Piece};
+use tracewright_input::{Buffer, Packing, Piece, Source};
 
+use crate::joined::{Joined, Joiner, Joining};
 use crate::lane::{Lane, by_id};
 use crate::problem::{Error, Fault};
 use crate::protocol::Options;
 use crate::reader::BufferReader;
 use crate::router::{Packets, Router};
+use crate::stream::Plug;
 
 /// A receiver of a buffer's bytes: as a sink of frames, or without frames.
 pub trait Receive: FrameSink {
     /// Takes bytes without frames.
     fn unframed(&mut self, bytes: &[u8]);
+
+    /// Takes a message that was joined from several frames, or bytes that are none ([`Packing::CoreSightNexus`]).
+    fn message(&mut self, _joined: &Joined) {}
 
     /// Returns the trace ID of the source to which the bytes of a serial line without frames belong.
     fn first(&self) -> TraceId;
@@ -30,6 +35,10 @@ pub struct Incoming<'a> {
     pub router: Option<Box<dyn Router + 'a>>,
     /// Lane of each trace ID.
     by_id: [Option<u8>; 0x80],
+    /// Finds the source of a message that was joined from frames, if there are such.
+    sources: Option<Sources<'a>>,
+    /// Lane of the last message.
+    last: u8,
     wants: &'a (dyn Fn(u16) -> bool + Sync),
     /// Trace ID of the buffer's first source.
     first: TraceId,
@@ -58,6 +67,14 @@ pub struct Coming {
     pub map: OffsetMap,
 }
 
+impl Coming {
+    fn push(&mut self, run: Run, bytes: &[u8]) {
+        self.map.push(run, bytes.len() as u64);
+        self.bytes.extend_from_slice(bytes);
+        self.len += bytes.len();
+    }
+}
+
 /// Most places of damage that are listed.
 pub const MOST_DAMAGE: usize = 20;
 
@@ -76,9 +93,27 @@ impl<'a> Incoming<'a> {
         };
         let none = || router.as_ref().map(|router| router.none());
         lanes.iter_mut().for_each(|lane| lane.routed = none());
+        let sources = lanes.first().map(|lane| Sources { plug: lane.plug, of: lane.source.of });
         let lanes = lanes.iter().map(|_| Coming { routed: none(), ..Coming::default() }).collect();
         let first = first.unwrap_or(TraceId::NULL);
-        Self { lanes, router, by_id, wants, first, any_frame: false, unread: [0; 0x80], damage: Vec::new() }
+        Self {
+            lanes,
+            router,
+            by_id,
+            sources,
+            last: 0,
+            wants,
+            first,
+            any_frame: false,
+            unread: [0; 0x80],
+            damage: Vec::new(),
+        }
+    }
+
+    fn unread(&mut self, id: TraceId, bytes: usize) {
+        if (self.wants)(id.get().into()) {
+            self.unread[usize::from(id.get()) & 0x7f] += bytes as u64;
+        }
     }
 
     fn cut(&mut self) {
@@ -96,6 +131,23 @@ impl Receive for Incoming<'_> {
         self.first
     }
 
+    fn message(&mut self, joined: &Joined) {
+        let id = self.sources.and_then(|sources| sources.id(&joined.bytes));
+        // What belongs to none goes where the message before went.
+        let lane = match id {
+            Some(id) => self.by_id[usize::from(id.get())],
+            None => Some(self.last).filter(|last| usize::from(*last) < self.lanes.len()),
+        };
+        self.last = lane.unwrap_or(self.last);
+        for (run, bytes) in joined.parts() {
+            self.any_frame = true;
+            match lane {
+                Some(lane) => self.lanes[usize::from(lane)].push(run, bytes),
+                None => self.unread(id.unwrap_or(run.id), bytes.len()),
+            }
+        }
+    }
+
     fn unframed(&mut self, bytes: &[u8]) {
         self.lanes.iter_mut().for_each(|lane| lane.len += bytes.len());
         match (&mut self.lanes[..], &mut self.router) {
@@ -108,19 +160,32 @@ impl Receive for Incoming<'_> {
     }
 }
 
+/// The sources of messages that were joined from frames.
+#[derive(Clone, Copy)]
+pub struct Sources<'a> {
+    pub plug: &'static dyn Plug,
+    /// One of the sources; all are alike.
+    pub of: &'a Source,
+}
+
+impl Sources<'_> {
+    /// Returns the trace ID that a message's source would have in frames of its own; `None` if it names none.
+    pub fn id(self, message: &[u8]) -> Option<TraceId> {
+        let number = self.plug.message_source(self.of, message)?;
+        Some(if number < 0x80 { TraceId::from_low_bits(number as u8) } else { UNKNOWN })
+    }
+}
+
+/// Stands for sources that frames cannot have.
+const UNKNOWN: TraceId = TraceId::from_low_bits(0x7f);
+
 impl FrameSink for Incoming<'_> {
     fn data(&mut self, run: Run, bytes: &[u8]) {
         self.any_frame = true;
-        let Some(lane) = self.by_id[usize::from(run.id.get()) & 0x7f] else {
-            if (self.wants)(run.id.get().into()) {
-                self.unread[usize::from(run.id.get()) & 0x7f] += bytes.len() as u64;
-            }
-            return;
-        };
-        let lane = &mut self.lanes[usize::from(lane)];
-        lane.map.push(run, bytes.len() as u64);
-        lane.bytes.extend_from_slice(bytes);
-        lane.len += bytes.len();
+        match self.by_id[usize::from(run.id.get()) & 0x7f] {
+            Some(lane) => self.lanes[usize::from(lane)].push(run, bytes),
+            None => self.unread(run.id, bytes.len()),
+        }
     }
 
     fn lost(&mut self, lost: Lost) {
@@ -223,6 +288,7 @@ pub struct Unpack {
     pins: Option<PibDecoder>,
     deframer: Option<Deframer>,
     blocks: Option<DstreamBlocks>,
+    joiner: Option<Joiner>,
 }
 
 impl Unpack {
@@ -232,7 +298,8 @@ impl Unpack {
         let deframer = format(packing).map(|format| Deframer::starting_at(format, offset));
         let line = line(packing).map(|line| LineDecoder::starting_at(line, offset));
         let pins = pins(packing).map(|pins| PibDecoder::starting_at(pins, offset));
-        Self { line, pins, deframer, blocks: is_dstream.then(DstreamBlocks::new) }
+        let joiner = (packing == Packing::CoreSightNexus).then(Joiner::new);
+        Self { line, pins, deframer, blocks: is_dstream.then(DstreamBlocks::new), joiner }
     }
 
     /// Takes the next bytes.
@@ -245,7 +312,10 @@ impl Unpack {
         }
         match (&mut self.deframer, &mut self.blocks) {
             (None, _) => to.unframed(bytes),
-            (Some(deframer), None) => deframer.feed(bytes, to),
+            (Some(deframer), None) => match &mut self.joiner {
+                Some(joiner) => deframer.feed(bytes, &mut Joining { joiner, to }),
+                None => deframer.feed(bytes, to),
+            },
             (Some(deframer), Some(blocks)) => blocks.feed(bytes, deframer, to),
         }
     }
@@ -263,8 +333,13 @@ impl Unpack {
         if let Some(pins) = &mut self.pins {
             pins.finish(&mut |event| sent(event, None, to));
         }
-        if let Some(deframer) = &mut self.deframer {
-            deframer.finish(to);
+        match (&mut self.deframer, &mut self.joiner) {
+            (Some(deframer), Some(joiner)) => {
+                deframer.finish(&mut Joining { joiner, to });
+                joiner.finish(to);
+            }
+            (Some(deframer), None) => deframer.finish(to),
+            (None, _) => {}
         }
     }
 }
@@ -317,7 +392,7 @@ fn format(packing: Packing) -> Option<Format> {
         | Packing::Pib4
         | Packing::Pib8
         | Packing::Pib16 => None,
-        Packing::CoreSight => Some(Format::Aligned),
+        Packing::CoreSight | Packing::CoreSightNexus => Some(Format::Aligned),
         Packing::CoreSightFsync
         | Packing::DstreamCoreSight
         | Packing::UartFsync

@@ -24,6 +24,7 @@ mod delivery;
 mod erased;
 mod etrace;
 mod incoming;
+mod joined;
 mod lane;
 mod limits;
 mod line;

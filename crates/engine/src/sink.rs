@@ -338,8 +338,11 @@ impl Mode for Counting<'_> {
 
 /// Returns the memory space of code in a context.
 pub(crate) fn space_of(image: &Image, context: &Context, isa: Isa, moment: &Moment) -> MemorySpace {
-    // RISC-V privileges do not distinguish memory spaces.
-    if matches!(isa, Isa::Rv32 | Isa::Rv64) { MemorySpace::ANY } else { image.space(context, moment) }
+    match isa {
+        // RISC-V privileges do not distinguish memory spaces.
+        Isa::Rv32 | Isa::Rv64 => image.halves(context, isa, moment).of_level(context.level),
+        _ => image.space(context, moment),
+    }
 }
 
 /// Counts by a decoder's nodes.

@@ -32,6 +32,8 @@ pub trait Plug: Debug + Sync {
     fn output(&self, jobs: usize) -> usize;
     /// See [`Syntax::NAMES_SOURCES`](crate::Syntax::NAMES_SOURCES).
     fn names_sources(&self) -> bool;
+    /// See [`Syntax::source_of`](crate::Syntax::source_of).
+    fn message_source(&self, source: &input::Source, bytes: &[u8]) -> Option<u16>;
     /// See [`Syntax::SYNCHRONISATION`](crate::Syntax::SYNCHRONISATION).
     fn synchronisation(&self) -> &'static str;
     /// See [`Protocol::NEEDS_START`].
@@ -86,6 +88,10 @@ impl<T: Protocol> Plug for T {
 
     fn names_sources(&self) -> bool {
         T::NAMES_SOURCES
+    }
+
+    fn message_source(&self, source: &input::Source, bytes: &[u8]) -> Option<u16> {
+        T::source_of(T::params(&source.protocol)?, bytes)
     }
 
     fn synchronisation(&self) -> &'static str {

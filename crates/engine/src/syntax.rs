@@ -54,6 +54,10 @@ pub trait Syntax: Debug + Sized + Sync + 'static {
     fn source(_packet: &Self::Packet) -> Option<u16> {
         None
     }
+    /// Returns the source, by its number in the buffer, of a whole packet whose bytes were joined from frames; `None` if it names none.
+    fn source_of(_params: &Self::Params, _bytes: &[u8]) -> Option<u16> {
+        None
+    }
     /// Returns whether a packet also carries a timestamp.
     fn has_timestamp(_packet: &Self::Packet) -> bool {
         false

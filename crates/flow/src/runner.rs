@@ -1,7 +1,7 @@
 //! Following execution by a trace that has the outcomes of branches, and few addresses.
 
-use tracewright_core::{Ended, Flow, Isa, MemorySpace, Role};
-use tracewright_image::Image;
+use tracewright_core::{Ended, Flow, Isa, Role};
+use tracewright_image::{Halves, Image};
 use tracewright_isa::riscv;
 
 use crate::leaps::{Known, Leaps};
@@ -23,6 +23,7 @@ pub struct Runner<'i> {
     /// Calls whose returns are not in the trace.
     pub calls: Calls,
     isa: Isa,
+    spaces: Halves,
 }
 
 /// The jumps, besides direct ones, that the trace omits because a decoder can infer them.
@@ -142,6 +143,7 @@ impl<'i> Runner<'i> {
             rules: Inferred::default(),
             calls: Calls::new(0, 0),
             isa,
+            spaces: Halves::ANY,
         }
     }
 
@@ -173,7 +175,26 @@ impl<'i> Runner<'i> {
     /// Returns the node that starts at `address`.
     #[inline(always)]
     pub fn at(&mut self, address: u64) -> NodeId {
-        self.graph.at(address, self.isa, MemorySpace::ANY)
+        self.graph.at(address, self.isa, self.spaces.at(address))
+    }
+
+    /// Returns the memory spaces of the code that runs.
+    pub fn spaces(&self) -> Halves {
+        self.spaces
+    }
+
+    /// Sets the memory spaces of the code that runs from now on. Returns the number of the current position's node, which may change
+    /// with them.
+    pub fn set_spaces(&mut self, spaces: Halves, here: NodeId) -> NodeId {
+        if spaces == self.spaces {
+            return here;
+        }
+        self.spaces = spaces;
+        self.leaps.clear();
+        let start_of = |node: NodeId| node.is_some().then(|| self.graph.node(node).start());
+        let callers: Vec<_> = self.calls.iter().map(|(node, _)| start_of(node)).collect();
+        let here = start_of(here);
+        self.renumber(callers, here)
     }
 
     /// Counts that the indirect branch at the end of `from` went to `to`.
@@ -200,11 +221,16 @@ impl<'i> Runner<'i> {
         self.rows.clear();
         self.strides.clear();
         self.leaps.clear();
-        *here = start.map_or(NodeId::NONE, |start| self.at(start));
+        *here = self.renumber(callers, start);
+    }
+
+    /// Looks up the callers anew, and the current position.
+    fn renumber(&mut self, callers: Vec<Option<u64>>, here: Option<u64>) -> NodeId {
         let node_at = |start: Option<u64>| start.map_or(NodeId::NONE, |start| self.at(start));
-        let nodes: Vec<_> = callers.into_iter().map(node_at).collect();
+        let nodes: Vec<_> = callers.into_iter().chain([here]).map(node_at).collect();
         let mut nodes = nodes.into_iter();
         self.calls.renumber(|_| nodes.next().unwrap_or(NodeId::NONE));
+        nodes.next().unwrap_or(NodeId::NONE)
     }
 
     /// Follows `count` branches from the start of `here`, or from anywhere within it. The bits are their outcomes,

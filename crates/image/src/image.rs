@@ -1,12 +1,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use tracewright_core::{Context, MemorySpace};
+use tracewright_core::{Context, Isa, MemorySpace};
 
 use crate::builder::Builder;
 use crate::elf::Elf;
 use crate::error::{Overlap, Remark};
 use crate::file::File;
+use crate::halves::Halves;
 use crate::pieces::Spaces;
 use crate::processes::{Moment, Processes};
 use crate::region::{Region, RegionRef};
@@ -213,6 +214,11 @@ impl Image {
             return context.space();
         }
         context.space().of_process(self.processes.number_in(context, moment))
+    }
+
+    /// Returns the memory spaces of the code of a RISC-V hart in `context`.
+    pub fn halves(&self, context: &Context, isa: Isa, moment: &Moment) -> Halves {
+        Halves::new(&self.processes, context, isa, moment)
     }
 
     /// Returns the region whose bytes are at `address`.

@@ -1,6 +1,8 @@
 //! Captures in any form: sources, and buffers that hold their bytes.
 
 use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use tracewright_core::TraceId;
@@ -112,6 +114,34 @@ impl Buffer {
             None if file::compression(&self.path).is_some() => None,
             None => self.path.metadata().map(|file| file.len()).ok(),
         }
+    }
+}
+
+impl Buffer {
+    /// Returns the first bytes of the trace, unpacked, `most` at most. Trace that is compressed within its file is left out.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be read.
+    pub fn start(&self, most: usize) -> io::Result<Vec<u8>> {
+        let Some(pieces) = &self.pieces else { return file::start_of(&self.path, most) };
+        let mut bytes = Vec::new();
+        let mut file = if self.contents.is_some() { None } else { Some(File::open(&self.path)?) };
+        for piece in pieces.iter().filter(|piece| piece.packed.is_none()) {
+            let room = piece.len.min(most.saturating_sub(bytes.len()) as u64);
+            match (&mut file, &self.contents) {
+                (Some(file), _) => {
+                    file.seek(SeekFrom::Start(piece.offset))?;
+                    file.take(room).read_to_end(&mut bytes)?;
+                }
+                (None, Some(contents)) => {
+                    let all = contents.as_slice();
+                    let from = usize::try_from(piece.offset).unwrap_or(usize::MAX).min(all.len());
+                    bytes.extend(all[from..].iter().take(room as usize));
+                }
+                (None, None) => {}
+            }
+        }
+        Ok(bytes)
     }
 }
 
@@ -231,7 +261,8 @@ impl Capture {
         }
         let mut ids = HashSet::new();
         let described: Vec<_> = sources.iter().map(RawSource::protocol).collect();
-        let mut shared = described.iter().filter(|_| !format.is_framed());
+        let is_shared = !format.is_framed() || format == Packing::CoreSightNexus;
+        let mut shared = described.iter().filter(|_| is_shared);
         if let Some(first) = shared.next()
             && let Some(what) = shared.find_map(|other| first.differs(other))
         {

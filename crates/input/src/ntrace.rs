@@ -97,7 +97,7 @@ impl SourceKind for Ntrace {
     fn takes(&self) -> &'static str {
         "isa (rv32, rv64), which is needed; id (SRC, or in frames the trace ID; then src is SRC); and how the encoder was set up, as its \
          registers (trTeInst...) name it: src_bits, mode (history, branch), implicit_return (off, counter, low, stack), sequential_jump, \
-         all_jumps, extend_addr_msb, ts_width, dialect (standard, sifive); for a dump of a RAM sink's memory its registers ram_wp and \
+         all_jumps, extend_addr_msb, ts_width, dialect (standard, spacemit, sifive); for a dump of a RAM sink's memory its registers ram_wp and \
          ram_start. --packing only for frames and pins."
     }
 

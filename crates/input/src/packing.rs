@@ -9,6 +9,9 @@ pub enum Packing {
     CoreSightHsync,
     /// CoreSight frames with frame syncs in DSTREAM blocks.
     DstreamCoreSight,
+    /// Memory-aligned CoreSight frames with N-Trace. Trace IDs only keep the bytes of messages together: messages of all IDs are one
+    /// stream, whose sources are in the messages (SRC).
+    CoreSightNexus,
     /// Bytes of one protocol without frames: of one source, or of several that the packets name.
     Source,
     /// Samples of a serial line with UART characters: bytes of one source.
@@ -33,11 +36,12 @@ pub enum Packing {
 
 impl Packing {
     /// All packings.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::CoreSight,
         Self::CoreSightFsync,
         Self::CoreSightHsync,
         Self::DstreamCoreSight,
+        Self::CoreSightNexus,
         Self::Source,
         Self::Uart,
         Self::UartFsync,
@@ -62,7 +66,7 @@ impl Packing {
 
     /// Returns whether there are frames with frame syncs.
     pub const fn has_syncs(self) -> bool {
-        self.is_framed() && !matches!(self, Self::CoreSight)
+        self.is_framed() && !matches!(self, Self::CoreSight | Self::CoreSightNexus)
     }
 
     /// Returns whether the file holds samples of a serial line or of pins, so that bytes begin anywhere in its bytes.
@@ -91,6 +95,7 @@ impl Packing {
             Self::CoreSightFsync => "fsync",
             Self::CoreSightHsync => "hsync",
             Self::DstreamCoreSight => "dstream",
+            Self::CoreSightNexus => "nexus",
             Self::Source => "source",
             Self::Uart => "uart",
             Self::UartFsync => "uart-fsync",
@@ -111,6 +116,7 @@ impl Packing {
             Self::CoreSightFsync => "CoreSight frames with frame syncs",
             Self::CoreSightHsync => "CoreSight frames with frame and half syncs",
             Self::DstreamCoreSight => "CoreSight frames with frame syncs in DSTREAM blocks",
+            Self::CoreSightNexus => "CoreSight frames with one stream of N-Trace",
             Self::Source => "one source, unframed",
             Self::Uart => "samples of a serial line (UART), one source",
             Self::UartFsync => "samples of a serial line (UART), CoreSight frames with frame syncs",
@@ -137,6 +143,9 @@ impl Packing {
             }
             Self::CoreSightHsync => "CoreSight frames with full and half syncs",
             Self::DstreamCoreSight => "CoreSight frames with frame syncs in a DSTREAM's 512-byte blocks",
+            Self::CoreSightNexus => {
+                "CoreSight frames whose trace IDs do not name sources: N-Trace messages are joined by ID, and name theirs (SpacemiT)"
+            }
             Self::Source => "The bytes of a single source, unframed",
             Self::Uart => {
                 "A logic analyser's samples of SWO in UART mode: one bit a sample, the lowest bit of a byte first; the \

@@ -61,8 +61,8 @@ pub(crate) const ETM_REGISTERS: &[EtmRegister] = &[
 pub struct RawSourceError(String);
 
 /// Help for `--source`, but for the protocols that are registered.
-const HELP: &str = "A source in a raw trace file: protocol, then comma-separated name=value pairs. Repeat for more sources. Registers have \
-the values that your driver or debugger reads.\n\
+const HELP: &str = "A source in a raw trace file, or the encoders of a perf.data with RISC-V trace: protocol, then comma-separated name=value \
+pairs. Repeat for more sources. Registers have the values that your driver or debugger reads.\n\
 For etm4 and ete: id, core (the traced core's type, e.g. Cortex-A53), and the registers TRCCONFIGR, TRCTRACEIDR, TRCIDR0, TRCIDR1, \
 TRCIDR2, TRCIDR8 and (ETE) TRCDEVARCH. Registers left out have the values of an ETMv4.0 (ETE 1.0) with nothing optional; \
 preset=NAME (etm4) has those of a Cortex-M.\n\

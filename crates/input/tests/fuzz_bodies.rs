@@ -106,6 +106,19 @@ pub fn recording(bytes: &[u8]) {
     let folder = Folder::new().with("perf.data", bytes);
     let path = folder.path().join("perf.data");
     let Ok(capture) = perf::open(&path, &[folder.path().to_owned()]) else { return };
+    check_recording(&path, &capture, bytes);
+    // The same with encoders that the user describes.
+    for given in ["ntrace,isa=rv64,src_bits=2", "etrace,isa=rv64,encapsulation=smi"] {
+        let given = [given.parse().unwrap()];
+        if let Ok(capture) = perf::open_with(&path, &[], &given)
+            && capture.recorded.as_ref().is_some_and(|recorded| recorded.is_riscv())
+        {
+            check_recording(&path, &capture, bytes);
+        }
+    }
+}
+
+fn check_recording(path: &Path, capture: &Capture, bytes: &[u8]) {
     for buffer in &capture.buffers {
         assert!(buffer.sources.iter().all(|&source| source < capture.sources.len()));
         let mut last = 0;
@@ -116,7 +129,7 @@ pub fn recording(bytes: &[u8]) {
                 piece.packed.map_or((piece.offset, piece.len), |packed| (packed.offset, packed.len));
             assert!(at.checked_add(len).is_some_and(|end| end <= bytes.len() as u64), "beyond the file");
             if let Some(packed) = piece.packed {
-                let _ = perf::unpacked(&path, None, packed);
+                let _ = perf::unpacked(path, None, packed);
             }
         }
     }
@@ -124,7 +137,7 @@ pub fn recording(bytes: &[u8]) {
         assert!(process.mappings.iter().all(|mapping| mapping.start < mapping.end));
     }
     assert!(capture.problems.len() <= 1001);
-    check_mappings(&capture);
+    check_mappings(capture);
 }
 
 /// Asks for all code of a recording.
@@ -455,6 +468,23 @@ pub fn good_recording(form: Form) -> Vec<u8> {
     recording.write(form)
 }
 
+/// Returns a recording of RISC-V trace: SpacemiT's layout, or that of the kernel's drafts.
+pub fn riscv_recording(form: Form, is_spacemit: bool) -> Vec<u8> {
+    let mut recording = Recording::new();
+    recording.machine("riscv64").unit_names(&[(12, "rvtrace")]);
+    match is_spacemit {
+        true => recording.units_of(7, &[12 << 32 | 2, 0, 5, 1, 1, 0, 3, 0, 1, 5, 1, 1, 0, 3, 1]),
+        false => recording.units_of(8, &[12]),
+    };
+    recording.kernel_mmap(0xffff_ffff_8000_0000, 0x1000, 0, "[kernel.kallsyms]_text");
+    recording.comm(who(1, 0), "one", false).mmap2(who(1, 0), 0x1000, 0x1000, 0, "/bin/one");
+    let message = [0x24, 0xa4, 1, 0, 0, 0, 0, 0, 7, 8, 0xc4, 0xa0, 0x0b, 0xff, 0xff, 0xff];
+    recording.aux(who(1, 5), 0, 16, 0x200).aux(who(1, 6), 16, 32, 0).aux(who(1, 7), 48, 16, 0x300);
+    recording.trace(0, 0, &[message; 4].concat()).thread_trace(2, 0, &message);
+    recording.aux(Who { cpu: 3, ..who(2, 12) }, 0, 16, 0x100).hardware_id(who(1, 0), 0);
+    recording.write(form)
+}
+
 fn damaged_bytes(rng: &mut Rng, good: &[u8]) -> Vec<u8> {
     let mut bytes = good.to_vec();
     damage_bytes(rng, &mut bytes, good);
@@ -466,6 +496,7 @@ fn damaged_recordings() {
     let mut rng = Rng::new(21);
     let forms = [Form::File, Form::Pipe, Form::Compressed, Form::Compressed2, Form::CompressedTrace];
     let mut good: Vec<_> = forms.into_iter().map(good_recording).collect();
+    good.extend(forms.iter().flat_map(|form| [false, true].map(|spacemit| riscv_recording(*form, spacemit))));
     good.iter().for_each(|bytes| recording(bytes));
     if let Some(folder) = captures().map(|captures| captures.join("perf")) {
         for name in

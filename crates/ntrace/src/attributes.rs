@@ -92,10 +92,12 @@ const TABLE: &[Attribute] = &[
     },
     Attribute {
         name: "dialect",
-        meaning: "whose messages they are: standard, or sifive (before 1.0)",
-        values: Words(&["standard", "sifive"]),
+        meaning: "whose messages they are: standard, spacemit, or sifive (before 1.0)",
+        values: Words(&["standard", "spacemit", "sifive"]),
         get: |params| params.dialect as u8,
-        set: |params, value| params.dialect = [Dialect::Standard, Dialect::Sifive][usize::from(value)],
+        set: |params, value| {
+            params.dialect = [Dialect::Standard, Dialect::Spacemit, Dialect::Sifive][usize::from(value)];
+        },
     },
 ];
 

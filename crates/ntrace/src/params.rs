@@ -69,6 +69,8 @@ pub enum Dialect {
     /// N-Trace 1.0.
     #[default]
     Standard,
+    /// SpacemiT's hardware: N-Trace 1.0 whose addresses are extended from bit 47 of a field. The reference code extends them so, too.
+    Spacemit,
     /// SiFive's hardware before 1.0: more messages; relative timestamps are differences by XOR, addresses are extended from bit 47
     /// of a field, and zeros between messages are idle.
     Sifive,

@@ -15,7 +15,8 @@ pub fn streams(data: &[u8]) {
     let mut rng = Rng::new(u64::from_le_bytes(*seed));
     let params = any_params(&mut rng);
     let start = rng.below(100);
-    for parser in [Parser::aligned_at(params.clone(), start), Parser::starting_at(params.clone(), start)] {
+    let starts: [fn(Params, u64) -> Parser; 3] = [Parser::aligned_at, Parser::starting_at, Parser::slice_at];
+    for parser in starts.map(|parser| parser(params.clone(), start)) {
         let whole = read(parser.clone(), [bytes]);
         let chunk = 1 + rng.below(50) as usize;
         assert_eq!(whole, read(parser.clone(), bytes.chunks(chunk)), "chunks of {chunk}");

@@ -66,7 +66,7 @@ pub fn any_params(rng: &mut Rng) -> Params {
         all_jumps: rng.one_in(4),
         extend_addr_msb: rng.one_in(2),
         ts_width: *rng.pick(&[8, 40, 64]),
-        dialect: if rng.one_in(4) { Dialect::Sifive } else { Dialect::Standard },
+        dialect: *rng.pick(&[Dialect::Standard, Dialect::Standard, Dialect::Spacemit, Dialect::Sifive]),
     }
 }
 
@@ -76,7 +76,7 @@ pub fn any_packet(rng: &mut Rng, params: &Params) -> Packet {
     let address = |rng: &mut Rng| Address::new(any_number(rng), params, isa);
     let (sync, btype) = (rng.below(16) as u8, rng.below(4) as u8);
     let (icnt, hist) = (rng.sized(30), rng.sized(32).max(1));
-    let kinds = if params.dialect == Dialect::Standard { 12 } else { 16 };
+    let kinds = if params.dialect == Dialect::Sifive { 16 } else { 12 };
     match rng.below(kinds) {
         0 => Packet::Ownership { process: rng.sized(64) },
         1 => Packet::DirectBranch { icnt },

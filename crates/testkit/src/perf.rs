@@ -247,6 +247,24 @@ impl Recording {
         self.record(70, 0, body, Who::default())
     }
 
+    /// Describes trace units of this kind by any words.
+    pub fn units_of(&mut self, kind: u32, words: &[u64]) -> &mut Self {
+        let mut body = [kind, 0].map(u32::to_le_bytes).concat();
+        body.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+        self.record(70, 0, body, Who::default())
+    }
+
+    /// Names the kernel's units of measurement (feature 16).
+    pub fn unit_names(&mut self, names: &[(u32, &str)]) -> &mut Self {
+        let mut feature = (names.len() as u32).to_le_bytes().to_vec();
+        for (number, name) in names {
+            feature.extend(number.to_le_bytes());
+            feature.extend((padded(name).len() as u32).to_le_bytes());
+            feature.extend(padded(name));
+        }
+        self.feature(16, feature)
+    }
+
     /// Adds trace at an offset of a CPU's buffer.
     pub fn trace(&mut self, cpu: u32, offset: u64, bytes: &[u8]) -> &mut Self {
         self.trace_of(cpu, 0, offset, bytes)

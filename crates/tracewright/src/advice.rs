@@ -2,7 +2,6 @@
 
 use tracewright_engine::{Tally, likely_ntrace, ntrace};
 use tracewright_image::Image;
-use tracewright_input::file::start_of;
 use tracewright_input::{Buffer, Capture, NtraceSource, Packing};
 
 /// Bytes of a trace that are read again with other parameters.
@@ -20,13 +19,15 @@ pub fn advice(capture: &Capture, buffer: &Buffer, tally: &Tally, image: &Image) 
 
 /// Returns which parameters of N-Trace fit the trace better.
 fn better(described: &NtraceSource, buffer: &Buffer) -> Option<String> {
-    if buffer.format != Packing::Source || buffer.pieces.is_some() {
+    if buffer.format != Packing::Source {
         return None;
     }
-    let likely = likely_ntrace(&start_of(&buffer.path, START).ok()?)?;
+    let likely = likely_ntrace(&buffer.start(START).ok()?)?;
     let fields = NtraceSource::told().filter_map(|field| {
         let [is, fits] = [described, &likely].map(|source| field.value(&source.params).to_string());
-        (is != fits).then(|| format!("{}={fits} (not {is})", field.name))
+        // Bytes of SpacemiT's dialect are like those of the standard.
+        let are_alike = is == fits || (&*is, &*fits) == ("spacemit", "standard");
+        (!are_alike).then(|| format!("{}={fits} (not {is})", field.name))
     });
     let fields: Vec<_> = fields.collect();
     (!fields.is_empty()).then(|| format!("the trace looks like N-Trace with {}", fields.join(", ")))

@@ -44,7 +44,7 @@ impl OpenOptions {
         self
     }
 
-    /// Describes a source of a raw trace file. Its text form is that of the command's `--source`.
+    /// Describes a source of a raw trace file, or the encoders of a recording of perf with RISC-V trace. Its text form is that of the command's `--source`.
     #[must_use]
     pub fn source(mut self, source: RawSource) -> Self {
         self.sources.push(source);
@@ -106,8 +106,14 @@ impl OpenOptions {
             });
         }
         if perf::is_recording(path) {
-            self.refuse_description(path, "a recording of perf")?;
-            return Ok(perf::open(path, &self.symbol_folders)?);
+            let capture = perf::open_with(path, &self.symbol_folders, &self.sources)?;
+            // Recordings of RISC-V harts lack what --source says.
+            if self.packing.is_some()
+                || !capture.recorded.as_ref().is_some_and(|recorded| recorded.is_riscv())
+            {
+                self.refuse_description(path, "a recording of perf")?;
+            }
+            return Ok(capture);
         }
         // What is no capture at all is told as such first.
         let refuse_folders = || match self.symbol_folders.is_empty() {

@@ -254,7 +254,7 @@ fn facts(source: &Source) -> Vec<(&'static str, String)> {
 
 fn protocol(source: &Source) -> String {
     let unsupported = matches!(source.protocol, Protocol::Unsupported(..));
-    let note = if unsupported { " (tracewright cannot read it yet)" } else { "" };
+    let note = if unsupported { " (cannot be read)" } else { "" };
     format!("{}{note}", Printable(&source.protocol_name()))
 }
 

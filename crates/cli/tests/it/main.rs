@@ -55,6 +55,7 @@ mod perf;
 mod perf_bad;
 mod perf_processes;
 mod perf_profile;
+mod perf_riscv;
 mod perf_run_time;
 mod perf_time;
 mod port;

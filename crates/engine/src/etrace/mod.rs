@@ -11,7 +11,7 @@ use tracewright_core::stream::PacketSink;
 use tracewright_etrace::decode::{self, DataState, Paired, PairedSnapshot};
 use tracewright_etrace::packet::{self, Packet, QualStatus, Trap};
 use tracewright_etrace::stream::{self, Content, Message, Parser, SyncPoints};
-use tracewright_image::Image;
+use tracewright_image::{Image, Moment};
 use tracewright_input::{self as input, EtraceSource};
 use tracewright_isa::riscv::cause;
 
@@ -60,7 +60,7 @@ impl Syntax for Etrace {
 
     fn first(source: &EtraceSource, _: &Options, position: u64) -> Parser {
         let config = source.config.clone();
-        if position == 0 { Parser::new(config) } else { Parser::starting_at(config, position) }
+        if position == 0 { Parser::new(config) } else { Parser::slice_at(config, position) }
     }
 
     fn unfinished(parser: &Parser) -> u64 {
@@ -235,6 +235,10 @@ impl<'i> Decoder<'i> for Paired<'i> {
     type Snapshot = PairedSnapshot;
 
     same_methods!(Paired<'i>, decode::Decoder<'i>);
+
+    fn resume(&mut self, offset: u64, moment: Moment) {
+        self.resume(offset, moment);
+    }
 
     fn image(&self) -> &'i Image {
         self.runner().graph().image()

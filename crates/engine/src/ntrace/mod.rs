@@ -9,10 +9,10 @@ use std::convert::Infallible;
 
 use tracewright_core::Exception;
 use tracewright_core::stream::PacketSink;
-use tracewright_image::Image;
+use tracewright_image::{Image, Moment};
 use tracewright_input::{self as input, NtraceSource};
 use tracewright_ntrace::decode::{self, Snapshot};
-use tracewright_ntrace::packet::Packet;
+use tracewright_ntrace::packet::{self, Packet};
 use tracewright_ntrace::stream::{self, Content, Message, SyncPoints};
 use tracewright_ntrace::{Mode as BranchMode, Params};
 
@@ -90,8 +90,10 @@ impl Syntax for Ntrace {
     fn first(source: &NtraceSource, _: &Options, position: u64) -> Parser {
         let mut parser = Parser::aligned_at(source, position);
         // The oldest byte of a ring may be anywhere in a message.
-        if position > 0 || source.sram.is_some_and(|sram| sram.has_wrapped()) {
+        if source.sram.is_some_and(|sram| sram.has_wrapped()) {
             parser.inner = stream::Parser::starting_at(source.params.clone(), position);
+        } else if position > 0 {
+            parser.inner = stream::Parser::slice_at(source.params.clone(), position);
         }
         parser
     }
@@ -123,6 +125,13 @@ impl Syntax for Ntrace {
     #[inline(always)]
     fn source(message: &Message) -> Option<u16> {
         matches!(message.content, Content::Packet(_) | Content::Other { .. }).then_some(message.source)
+    }
+
+    fn source_of(source: &NtraceSource, bytes: &[u8]) -> Option<u16> {
+        // Idle bytes are nobody's.
+        let is_message = bytes.first() != Some(&0xff) && bytes.len() > 1;
+        let src = is_message.then(|| packet::source_of(bytes, &source.params)).flatten()?;
+        Some(if source.params.src_bits == 0 { source.id } else { src })
     }
 
     #[inline(always)]
@@ -241,6 +250,10 @@ impl<'i> Decoder<'i> for decode::Decoder<'i> {
     type Snapshot = Snapshot;
 
     same_methods!(decode::Decoder<'i>, decode::Decoder<'i>);
+
+    fn resume(&mut self, offset: u64, moment: Moment) {
+        self.resume(offset, moment);
+    }
 
     fn image(&self) -> &'i Image {
         self.graph().image()

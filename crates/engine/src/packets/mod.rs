@@ -10,7 +10,8 @@ use tracewright_input::{Buffer, Capture, Packing};
 
 use crate::counts::{Counted, Counts};
 use crate::decode::{LEAD, named};
-use crate::incoming::{MOST_DAMAGE, Reading, Receive, interrupts, is_damage};
+use crate::incoming::{MOST_DAMAGE, Reading, Receive, Sources, interrupts, is_damage};
+use crate::joined::Joined;
 use crate::lane::{by_id, readable};
 use crate::limits::Range;
 use crate::line::Line;
@@ -252,6 +253,9 @@ struct Lanes<'r> {
     by_id: [Option<u8>; 0x80],
     /// Whether positions of a stream are not offsets in the file.
     is_mapped: bool,
+    /// Whether messages are joined from frames, and the source of the last one.
+    is_joined: bool,
+    last: Option<TraceId>,
     is_shared: bool,
     how: How,
     /// Whether any frame was read.
@@ -365,6 +369,8 @@ impl<'r> Lanes<'r> {
             lanes,
             by_id,
             is_mapped,
+            is_joined: buffer.format == Packing::CoreSightNexus,
+            last: None,
             is_shared,
             how,
             any_frame,
@@ -394,6 +400,9 @@ impl<'r> Lanes<'r> {
         for lane in self.lanes.iter_mut().filter(|_| !self.is_mapped) {
             lane.stream.begin(offset);
             lane.seen.cut = None;
+        }
+        for lane in self.lanes.iter_mut().filter(|_| self.is_joined) {
+            lane.stream.begin(lane.taken);
         }
     }
 
@@ -429,6 +438,18 @@ impl Lane<'_> {
 impl Receive for Lanes<'_> {
     fn first(&self) -> TraceId {
         self.first
+    }
+
+    fn message(&mut self, joined: &Joined) {
+        let sources = self.lanes.first().and_then(|lane| Some((lane.source.plug()?, lane.source.of)));
+        let id = sources.and_then(|(plug, of)| Sources { plug, of }.id(&joined.bytes));
+        // What belongs to none goes where the message before went.
+        self.last = id.or(self.last);
+        let id = self.last.or(self.lanes.first().and_then(|lane| lane.source.of.id()));
+        for (run, bytes) in joined.parts() {
+            let id = id.unwrap_or(run.id);
+            frames::FrameSink::data(self, Run { id, ..run }, bytes);
+        }
     }
 
     fn unframed(&mut self, bytes: &[u8]) {

@@ -131,9 +131,9 @@ const FRAME: u64 = 16;
 /// # Errors
 /// Fails if the file cannot be read.
 pub fn survey(mut input: impl Read) -> io::Result<Survey> {
-    // What pins send is looked for when nothing else is found.
-    let packings = Packing::ALL.into_iter().filter(|packing| !packing.is_pib());
-    let mut views: Vec<_> = packings.map(View::new).collect();
+    // What pins send is looked for when nothing else is found; frames around N-Trace look like others.
+    let is_tried = |packing: &Packing| !packing.is_pib() && *packing != Packing::CoreSightNexus;
+    let mut views: Vec<_> = Packing::ALL.into_iter().filter(is_tried).map(View::new).collect();
     let mut shifted: Vec<_> = (1..FRAME).map(View::shifted).collect();
     let (mut chunk, mut start, mut bytes) = (vec![0; CHUNK], Vec::new(), 0);
     loop {

@@ -1,6 +1,6 @@
-use tracewright_core::{Contradiction, DataAccess, Element, GapReason, Isa, MemorySpace, TraceOn};
+use tracewright_core::{Context, Contradiction, DataAccess, Element, GapReason, Isa, MemorySpace, TraceOn};
 use tracewright_flow::{Calls, ElementSink, Inferred, Leap, NodeId, Returns, Runner};
-use tracewright_image::Image;
+use tracewright_image::{Image, Moment};
 
 use super::handlers::Handlers;
 use super::{Facts, Options};
@@ -42,6 +42,7 @@ pub struct Decoder<'i> {
     pub(super) handlers: Handlers,
     pub(super) facts: Facts,
     pub(super) data: data::Decoder,
+    moment: Moment,
     last_offset: Option<u64>,
 }
 
@@ -96,6 +97,7 @@ impl<'i> Decoder<'i> {
             handlers: Handlers::new(&config.handlers),
             facts: Facts::default(),
             data: data::Decoder::new(params, config.data),
+            moment: Moment::LAST,
             last_offset: None,
             config,
         };
@@ -127,7 +129,23 @@ impl<'i> Decoder<'i> {
 
     /// Returns the memory space of the running code.
     pub fn space(&self) -> MemorySpace {
-        MemorySpace::ANY
+        self.runner.spaces().of_level(self.context.map_or(0, |context| context.privilege))
+    }
+
+    /// Continues at stream position `offset` with instructions that ran at `moment`. The moment selects what was mapped, if the image
+    /// has the mappings of processes.
+    pub fn resume(&mut self, offset: u64, moment: Moment) {
+        self.moment = moment;
+        self.context = None;
+        if let State::Waiting { from, .. } = &mut self.state {
+            *from = offset;
+        }
+    }
+
+    /// Finds the code that runs in a context.
+    pub(super) fn enter(&mut self, context: &Context) {
+        let spaces = self.runner.graph().image().halves(context, self.runner.isa(), &self.moment);
+        self.here = self.runner.set_spaces(spaces, self.here);
     }
 
     /// Returns counts that show whether parameters and program are the right ones.
@@ -331,7 +349,7 @@ impl<'i> Decoder<'i> {
     /// Skips a packet that needs synchronisation while there is none.
     pub(super) fn pass_over(&mut self, offset: u64, packet: &Packet, sink: &mut impl ElementSink) {
         let State::Waiting { reason, from, skipped, resume } = self.state else { return };
-        if resume && self.resume(offset, packet, sink) {
+        if resume && self.resume_at(offset, packet, sink) {
             return;
         }
         self.facts.unsynchronised += 1;

@@ -1,8 +1,6 @@
 //! Elements other than whole blocks.
 
-use tracewright_core::{
-    Block, Class, Context, Element, Ended, Flow, GapReason, Isa, MemorySpace, Mismatch, Security,
-};
+use tracewright_core::{Block, Class, Context, Element, Ended, Flow, GapReason, Isa, Mismatch, Security};
 use tracewright_flow::{ElementSink, Instructions, Node, NodeId, Reached, Stop};
 use tracewright_isa::riscv;
 
@@ -135,6 +133,7 @@ impl Decoder<'_> {
             vmid: None,
             context_id: (!self.params.nocontext).then_some(context.context as u32),
         };
+        self.enter(&told);
         sink.element(offset, &Element::Context(told, isa));
     }
 
@@ -219,13 +218,13 @@ impl Decoder<'_> {
     fn emit_no_code(&self, offset: u64, node: &Node, sink: &mut impl ElementSink) {
         let element = match node.stop() {
             Stop::NotCode => Element::Mismatch(Mismatch::NotCode(node.end())),
-            _ => Element::NoCode { address: node.end(), space: MemorySpace::ANY },
+            _ => Element::NoCode { address: node.end(), space: node.space() },
         };
         sink.element(offset, &element);
     }
 
     /// Resumes after missing code at the address of this packet, if it has one and there is code.
-    pub(super) fn resume(&mut self, offset: u64, packet: &Packet, sink: &mut impl ElementSink) -> bool {
+    pub(super) fn resume_at(&mut self, offset: u64, packet: &Packet, sink: &mut impl ElementSink) -> bool {
         let (map, sent) = match packet {
             Packet::Address(sent) => (packet::BranchMap::default(), sent),
             Packet::Branches(map, Some(sent)) => (*map, sent),

@@ -2,7 +2,7 @@ use core::ops::Deref;
 
 use tracewright_core::{Block, DataAccess, Element, Isa, MemorySpace};
 use tracewright_flow::{ElementSink, Graph, NodeId};
-use tracewright_image::Image;
+use tracewright_image::{Image, Moment};
 
 use super::{Decoder, Options, Snapshot};
 use crate::data::Pairing;
@@ -108,6 +108,11 @@ impl<'i> Paired<'i> {
     pub fn restart(&mut self, offset: u64) {
         self.decoder.restart(offset);
         self.set_data_state(self.data_state());
+    }
+
+    /// Continues with code that ran at `moment`; see [`Decoder::resume`].
+    pub fn resume(&mut self, offset: u64, moment: Moment) {
+        self.decoder.resume(offset, moment);
     }
 
     /// Sets the options; see [`Decoder::set_options`].

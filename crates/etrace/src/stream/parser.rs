@@ -58,6 +58,12 @@ impl Parser {
         Self { search: Some(Search::new(position, &[])), ..Self::aligned_at(config, position) }
     }
 
+    /// Creates a parser for the bytes from stream position `position` on, where tracing was switched on, unless the memory that they
+    /// come from has wrapped: then they begin anywhere in a message.
+    pub fn slice_at(config: Config, position: u64) -> Self {
+        Self { search: Some(Search::slice(position)), ..Self::aligned_at(config, position) }
+    }
+
     /// Creates a parser for the bytes from stream position `position` on, where a message begins, with the
     /// options that this parser knows.
     #[must_use]

@@ -23,6 +23,8 @@ const PLACES: usize = 64;
 pub(super) struct Search {
     /// Position where the unreadable bytes begin.
     pub(super) from: u64,
+    /// Whether a packet that reading can start at may be right at the beginning.
+    may_begin: bool,
     /// Number of null packets seen in a row.
     nulls: u32,
     /// Length of the chain of messages that ends at each of the next positions.
@@ -44,7 +46,13 @@ impl Search {
     pub(super) fn new(from: u64, before: &[u8]) -> Self {
         const { assert!(PLACES > MAX_MESSAGE) };
         let nulls = before.iter().rev().take_while(|&&byte| is_null(byte)).count() as u32;
-        Self { from, nulls, chains: [0; PLACES] }
+        Self { from, may_begin: false, nulls, chains: [0; PLACES] }
+    }
+
+    /// Creates a search from stream position `from` on, where tracing was switched on, unless the memory that the bytes come from has
+    /// wrapped.
+    pub(super) fn slice(from: u64) -> Self {
+        Self { may_begin: true, ..Self::new(from, &[]) }
     }
 
     /// Examines stream position `at`, where `bytes` begin.
@@ -63,7 +71,9 @@ impl Search {
         if let Some(len) = encapsulation.message_len(first) {
             let Some(message) = bytes.get(..len) else { return Found::More };
             match likely(message, config, sources) {
-                Some(Likely::Start) if chain >= ENOUGH => return Found::Here,
+                Some(Likely::Start) if chain >= ENOUGH || self.may_begin && at == self.from => {
+                    return Found::Here;
+                }
                 Some(likely) => {
                     let next = &mut self.chains[(at as usize + len) % PLACES];
                     *next = (*next).max(chain.saturating_add(u8::from(likely != Likely::Null)));

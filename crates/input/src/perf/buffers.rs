@@ -9,9 +9,10 @@ use tracewright_image::Moment;
 use super::faults::Faults;
 use super::pieces::{self, Owner};
 use super::recording::Recording;
-use super::units::Unit;
+use super::units::{Unit, Units};
 use crate::capture::{Buffer, Packed, Piece};
 use crate::packing::Packing;
+use crate::raw::RawSource;
 use crate::source::Source;
 
 pub(super) fn name(owner: Owner) -> String {
@@ -24,16 +25,35 @@ pub(super) fn name(owner: Owner) -> String {
 /// Sources, each with the sink that its ID is valid for, and the index of each CPU's source.
 pub(super) type Sources = (Vec<(Source, Option<u32>)>, HashMap<u32, usize>);
 
-pub(super) fn sources(recording: &Recording<'_>, faults: &mut Faults) -> Sources {
-    if recording.units.is_empty() && !recording.traces.is_empty() {
+/// Makes the sources of all units. `given` is what the user says of them.
+pub(super) fn sources(
+    recording: &Recording<'_>,
+    units: &Units,
+    given: &[RawSource],
+    faults: &mut Faults,
+) -> Sources {
+    match units {
+        Units::Riscv(riscv) => {
+            let told = recording.aux.iter().filter(|record| record.aux.size > 0);
+            let formats = told.clone().map(|record| record.aux.flags.format()).collect();
+            let saved = recording.traces.iter().filter_map(|trace| trace.auxtrace.cpu);
+            let cpus = told.filter_map(|record| record.id.cpu).chain(saved).collect();
+            riscv.sources(&cpus, &formats, given, faults)
+        }
+        Units::CoreSight(units) => coresight(recording, units, faults),
+    }
+}
+
+fn coresight(recording: &Recording<'_>, units: &[Unit], faults: &mut Faults) -> Sources {
+    if units.is_empty() && !recording.traces.is_empty() {
         faults.error("nothing describes the trace units (AUXTRACE_INFO): their trace cannot be read");
     }
     let told = hardware_ids(recording, faults);
     // As in perf: if one unit uses another counter, it is unknown which one.
-    let time = recording.time.filter(|_| recording.units.iter().all(Unit::has_virtual_time));
+    let time = recording.time.filter(|_| units.iter().all(Unit::has_virtual_time));
     let mut sources = Vec::new();
     let mut by_cpu = HashMap::new();
-    for unit in &recording.units {
+    for unit in units {
         // Kernels that report IDs report those of all units.
         let (id, sink) = match told.get(&unit.cpu) {
             Some(&(id, sink)) => (Some(id), sink),
@@ -89,6 +109,7 @@ struct Key {
 
 pub(super) fn buffers(
     recording: &Recording<'_>,
+    units: &Units,
     pieces: &[pieces::Piece],
     paths: &[PathBuf],
     sources: &[(Source, Option<u32>)],
@@ -102,7 +123,9 @@ pub(super) fn buffers(
             Owner::Thread(_) => piece.cpu,
         };
         let sink = || cpu.and_then(|cpu| sources.get(*by_cpu.get(&cpu)?)?.1);
-        let of = if piece.framed { sink() } else { cpu };
+        let is_joined = piece.framed && matches!(units, Units::Riscv(riscv) if riscv.shares_stream());
+        let is_own = matches!(units, Units::Riscv(_)) && !is_joined;
+        let of = if piece.framed && !is_own { sink() } else { cpu };
         let key =
             Key { owner: piece.owner, file: trace.file, framed: piece.framed, packed: trace.packed, of };
         let packed = Packed { offset: trace.at, len: trace.len, skip: piece.from };
@@ -116,7 +139,12 @@ pub(super) fn buffers(
     }
     let mut buffers: Vec<Buffer> = Vec::new();
     for (key, pieces) in groups {
-        let of: Vec<usize> = if key.framed {
+        let of: Vec<usize> = if let (true, Units::Riscv(riscv)) = (key.framed, units) {
+            match riscv.shares_stream() {
+                true => (0..sources.len()).collect(),
+                false => key.of.and_then(|cpu| by_cpu.get(&cpu)).copied().into_iter().collect(),
+            }
+        } else if key.framed {
             let is_in = |(source, sink): &(Source, Option<u32>)| {
                 let has_id = source.id().is_some_and(|id| (0x01..=0x6f).contains(&id.get()));
                 has_id && (sink.is_none() || key.of.is_none() || *sink == key.of)
@@ -136,7 +164,11 @@ pub(super) fn buffers(
             0 => {}
             others => name += &format!("#{}", others + 1),
         }
-        let format = if key.framed { Packing::CoreSight } else { Packing::Source };
+        let format = match (key.framed, units) {
+            (false, _) => Packing::Source,
+            (true, Units::CoreSight(_)) => Packing::CoreSight,
+            (true, Units::Riscv(_)) => Packing::CoreSightNexus,
+        };
         buffers.push(Buffer {
             name,
             path: paths.get(key.file).cloned().unwrap_or_default(),

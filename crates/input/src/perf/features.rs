@@ -17,6 +17,7 @@ pub(super) mod feature {
     pub const ARCH: u32 = 6;
     pub const CMDLINE: u32 = 11;
     pub const AUXTRACE: u32 = 18;
+    pub const PMU_MAPPINGS: u32 = 16;
     pub const BPF_PROG_INFO: u32 = 25;
     // Features of simpleperf.
     pub const FILE: u32 = 128;
@@ -39,6 +40,8 @@ pub(super) struct Features<'a> {
     pub arch: Option<String>,
     /// Command line of the recorder.
     pub command: Vec<String>,
+    /// Numbers and names of the kernel's units of measurement.
+    pub units: Vec<(u32, String)>,
     /// Version of simpleperf.
     pub simpleperf: Option<String>,
     /// Offsets of AUXTRACE records.
@@ -61,6 +64,7 @@ impl<'a> Features<'a> {
             feature::OSRELEASE => self.release = Fields::new(bytes).string(),
             feature::ARCH => self.arch = Fields::new(bytes).string(),
             feature::CMDLINE => self.command = strings(bytes),
+            feature::PMU_MAPPINGS => self.units = units(bytes),
             feature::AUXTRACE => self.index = index(bytes, faults),
             feature::BPF_PROG_INFO => self.bpf = bpf::functions(bytes, faults),
             feature::META_INFO => self.take_meta_info(bytes),
@@ -114,6 +118,13 @@ fn strings(bytes: &[u8]) -> Vec<String> {
     let mut fields = Fields::new(bytes);
     let count = fields.u32().unwrap_or(0);
     (0..count).map_while(|_| fields.string()).collect()
+}
+
+/// Reads numbers with their names.
+fn units(bytes: &[u8]) -> Vec<(u32, String)> {
+    let mut fields = Fields::new(bytes);
+    let count = fields.u32().unwrap_or(0);
+    (0..count).map_while(|_| Some((fields.u32()?, fields.string()?))).collect()
 }
 
 /// Reads the offsets of AUXTRACE records: pairs of offset and size. Linux perf has a count before them,

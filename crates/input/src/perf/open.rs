@@ -13,8 +13,10 @@ use super::map_names;
 use super::pieces::{self, Owner, Tally};
 use super::programs::RecordedPrograms;
 use super::recording::{Reader, Recording};
+use super::repeats;
 use super::search::Search;
 use super::timeline::{Timeline, timeline};
+use super::units::Units;
 use super::unpack::unpack_to;
 use super::walk::section;
 use crate::Capture;
@@ -23,6 +25,7 @@ use crate::file::{compression, first_bytes};
 use crate::mapping::{Mapping, Process, ProcessThread};
 use crate::problem::Problem;
 use crate::program::map_file;
+use crate::raw::RawSource;
 use crate::source::Source;
 
 /// Most unpacked bytes of compressed trace in one piece; no buffer is as large.
@@ -48,6 +51,15 @@ pub fn is_recording(path: &Path) -> bool {
 /// # Errors
 /// Fails if there is no readable recording; lesser faults are in [`Capture::problems`].
 pub fn open(path: &Path, symfs: &[PathBuf]) -> Result<Capture, Problem> {
+    open_with(path, symfs, &[])
+}
+
+/// Opens a recording like [`open`], with descriptions of the trace units that the recording lacks: those of RISC-V harts. Recordings with
+/// CoreSight describe their units, and descriptions of others are not used ([`RecordedPrograms::is_riscv`]).
+///
+/// # Errors
+/// Fails if there is no readable recording; lesser faults are in [`Capture::problems`].
+pub fn open_with(path: &Path, symfs: &[PathBuf], given: &[RawSource]) -> Result<Capture, Problem> {
     let first = data_file(path);
     let mut faults = Faults::default();
     let mut paths = vec![first.clone()];
@@ -75,7 +87,9 @@ pub fn open(path: &Path, symfs: &[PathBuf]) -> Result<Capture, Problem> {
     }
     let recording = reader.finish();
     let kcore = Some(path.join("kcore_dir").join("kcore")).filter(|kcore| kcore.is_file());
-    let mut capture = capture(path, &paths, recording, (symfs, kcore), &mut faults);
+    let units = Units::of(&recording, given, &mut faults);
+    let described = (&units, given);
+    let mut capture = capture(path, (&paths, &files), recording, described, (symfs, kcore), &mut faults);
     for buffer in &mut capture.buffers {
         let file = paths.iter().position(|path| *path == buffer.path);
         let file = file.filter(|_| compression(&buffer.path).is_some());
@@ -113,13 +127,18 @@ pub fn unpacked(path: &Path, contents: Option<&Bytes>, packed: Packed) -> Result
 
 fn capture(
     path: &Path,
-    paths: &[PathBuf],
+    (paths, files): (&[PathBuf], &[Bytes]),
     mut recording: Recording<'_>,
+    (units, given): (&Units, &[RawSource]),
     (symfs, kcore): (&[PathBuf], Option<PathBuf>),
     faults: &mut Faults,
 ) -> Capture {
-    let (pieces, tallies) = pieces::pieces(&recording, faults);
-    let (sources, by_cpu) = sources(&recording, faults);
+    let (mut pieces, tallies) = pieces::pieces(&recording, units, faults);
+    let is_riscv = matches!(units, Units::Riscv(_));
+    if is_riscv {
+        repeats::take_out(&mut pieces, &recording, files, faults);
+    }
+    let (sources, by_cpu) = sources(&recording, units, given, faults);
     for (owner, tally) in &tallies {
         report(*owner, tally, faults);
     }
@@ -129,7 +148,7 @@ fn capture(
             recording.lost
         ));
     }
-    if recording.units.is_empty() && recording.traces.is_empty() && recording.aux.is_empty() {
+    if units.is_empty() && recording.traces.is_empty() && recording.aux.is_empty() {
         faults.error(if recording.features.branch_list.is_some() {
             "it holds a branch list, and no trace: profile reads it"
         } else if faults.is_cut_off() {
@@ -147,7 +166,7 @@ fn capture(
     let events = std::mem::take(&mut recording.events);
     let code = (made, std::mem::take(&mut recording.features.bpf));
     let timeline = timeline(events, &recording.features.build_ids, code, &observed, faults);
-    let buffers = buffers(&recording, &pieces, paths, &sources, &by_cpu);
+    let buffers = buffers(&recording, units, &pieces, paths, &sources, &by_cpu);
     let sources = sources.into_iter().enumerate();
     let sources =
         sources.map(|(index, (source, _))| Source { thread: only_thread(index, &buffers), ..source });
@@ -170,6 +189,7 @@ fn capture(
             symfs: symfs.to_vec(),
             kcore,
             release: features.release,
+            is_riscv,
             modules: features.modules,
         })),
         ..Capture::default()

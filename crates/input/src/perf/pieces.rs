@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use super::faults::Faults;
 use super::record::AuxFlags;
 use super::recording::{AuxRecord, Recording, Trace};
+use super::units::Units;
 use crate::problem::{Severity, Subject};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,7 +49,11 @@ pub(super) struct Tally {
 }
 
 /// Returns the pieces of a recording, in file order for each owner, and what happened to the rest.
-pub(super) fn pieces(recording: &Recording<'_>, faults: &mut Faults) -> (Vec<Piece>, BTreeMap<Owner, Tally>) {
+pub(super) fn pieces(
+    recording: &Recording<'_>,
+    units: &Units,
+    faults: &mut Faults,
+) -> (Vec<Piece>, BTreeMap<Owner, Tally>) {
     let mut owners: BTreeMap<Owner, Claims<'_>> = BTreeMap::new();
     for (index, trace) in recording.traces.iter().enumerate() {
         owners.entry(owner(trace)).or_default().traces.push(index);
@@ -72,7 +77,7 @@ pub(super) fn pieces(recording: &Recording<'_>, faults: &mut Faults) -> (Vec<Pie
     let mut pieces = Vec::new();
     let mut tallies = BTreeMap::new();
     for (owner, claims) in owners {
-        tallies.insert(owner, claims.pieces(owner, &recording.traces, &mut pieces));
+        tallies.insert(owner, claims.pieces(owner, &recording.traces, units, &mut pieces));
     }
     (pieces, tallies)
 }
@@ -92,13 +97,13 @@ struct Claims<'a> {
 }
 
 impl Claims<'_> {
-    fn pieces(mut self, owner: Owner, all: &[Trace], pieces: &mut Vec<Piece>) -> Tally {
+    fn pieces(mut self, owner: Owner, all: &[Trace], units: &Units, pieces: &mut Vec<Piece>) -> Tally {
         let mut tally = Tally::default();
         self.traces.sort_by_key(|&trace| all[trace].auxtrace.offset);
         let ends: Vec<u64> = (0..self.traces.len()).map(|index| self.end(index, all)).collect();
         let mut claims: Vec<(u64, u64, &AuxRecord)> = Vec::new();
         for record in &self.records {
-            tally.count(record.aux.flags);
+            tally.count(record.aux.flags, units);
             let (start, end) = self.place(record, all, &ends);
             if start < end {
                 claims.push((start, end, record));
@@ -126,7 +131,7 @@ impl Claims<'_> {
                         trace,
                         from: from - offset,
                         len: to - from,
-                        framed: record.aux.flags.format() == 0,
+                        framed: units.is_framed(record.aux.flags.format()),
                         time: record.id.time,
                         cpu: record.id.cpu,
                         tid: record.id.tid,
@@ -139,7 +144,8 @@ impl Claims<'_> {
             }
         }
         if !self.records.iter().any(|record| record.aux.flags.has(AuxFlags::OVERWRITE)) {
-            self.undescribed(owner, all, &ends, pieces, first, &mut tally);
+            let format = self.records.first().map_or(0, |record| record.aux.flags.format());
+            self.undescribed(owner, all, (&ends, units.is_framed(format)), pieces, first, &mut tally);
         }
         pieces[first..].sort_by_key(|piece| {
             let Trace { file, at, .. } = all[piece.trace];
@@ -180,13 +186,12 @@ impl Claims<'_> {
         &self,
         owner: Owner,
         all: &[Trace],
-        ends: &[u64],
+        (ends, framed): (&[u64], bool),
         pieces: &mut Vec<Piece>,
         first: usize,
         tally: &mut Tally,
     ) {
         let told = pieces[first..].to_vec();
-        let framed = self.records.first().is_none_or(|record| record.aux.flags.format() == 0);
         let mut told = told.iter().peekable();
         for (index, &trace) in self.traces.iter().enumerate() {
             let Trace { auxtrace, packed, .. } = &all[trace];
@@ -217,10 +222,10 @@ impl Claims<'_> {
 }
 
 impl Tally {
-    fn count(&mut self, flags: AuxFlags) {
+    fn count(&mut self, flags: AuxFlags, units: &Units) {
         self.truncated += u64::from(flags.has(AuxFlags::TRUNCATED));
         self.partial += u64::from(flags.has(AuxFlags::PARTIAL));
         self.collision += u64::from(flags.has(AuxFlags::COLLISION));
-        self.unknown += u64::from(flags.format() > 1);
+        self.unknown += u64::from(!units.is_known(flags.format()));
     }
 }

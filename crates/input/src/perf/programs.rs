@@ -25,6 +25,8 @@ pub struct RecordedPrograms {
     /// Path of the kernel's memory, if it was recorded.
     pub(super) kcore: Option<PathBuf>,
     pub(super) release: Option<String>,
+    /// Whether RISC-V harts were traced.
+    pub(super) is_riscv: bool,
     /// Offset of `.text` from the start of each kernel module.
     pub(super) modules: HashMap<String, u64>,
 }
@@ -35,6 +37,11 @@ const VDSO: &str = "[vdso]";
 const MOST_NAMED: usize = 5;
 
 impl RecordedPrograms {
+    /// Returns whether RISC-V harts were traced.
+    pub fn is_riscv(&self) -> bool {
+        self.is_riscv
+    }
+
     /// Returns the folders to search.
     pub(crate) fn symfs(&self) -> &[PathBuf] {
         &self.symfs
@@ -44,7 +51,9 @@ impl RecordedPrograms {
     pub(crate) fn add_to(&self, builder: &mut Builder, debuginfod: Option<&Debuginfod>) -> Vec<Problem> {
         let Self { timeline, symfs, .. } = self;
         let mut found = Files {
-            search: Search::new(symfs, &self.path, self.release.as_deref()).asking(debuginfod),
+            search: Search::new(symfs, &self.path, self.release.as_deref())
+                .of_riscv(self.is_riscv)
+                .asking(debuginfod),
             ids: HashMap::new(),
             missing: Vec::new(),
             wrong: Vec::new(),

@@ -10,7 +10,6 @@ use super::map_names::Named;
 use super::record::{Attr, Attrs, Aux, Auxtrace, Comm, Fork, Mmap, SampleId, kind};
 use super::time::TimeConversion;
 use super::timeline::Code;
-use super::units::{self, Unit};
 use super::unpack::{is_packed, unpack};
 use super::walk::{Fields, Raw, Walk, header, parse};
 
@@ -28,7 +27,8 @@ const TOO_SHORT: &str = "a record is too short for what it should hold: not used
 /// Content of a recording, in file order.
 #[derive(Debug, Default)]
 pub(super) struct Recording<'a> {
-    pub units: Vec<Unit>,
+    /// Description of the trace units (AUXTRACE_INFO).
+    pub info: Option<&'a [u8]>,
     /// Trace IDs of CPUs: the kernel's value, and the CPU.
     pub hardware_ids: Vec<(u64, u32)>,
     pub aux: Vec<AuxRecord>,
@@ -213,10 +213,7 @@ impl<'a, 'f> Reader<'a, 'f> {
                 Some(())
             }
             kind::AUXTRACE_INFO => {
-                let units = units::read(body, self.faults);
-                if self.recording.units.is_empty() {
-                    self.recording.units = units;
-                }
+                self.recording.info.get_or_insert(body);
                 Some(())
             }
             kind::TIME_CONV => TimeConversion::read(body).map(|time| self.recording.time = Some(time)),

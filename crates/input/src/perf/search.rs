@@ -127,6 +127,11 @@ impl<'a> Search<'a> {
         Self { symfs, listed, beside, cache: perf_store(), release, is_riscv: Some(false), debuginfod: None }
     }
 
+    /// Searches for programs of RISC-V harts, or of Arm cores.
+    pub fn of_riscv(self, is_riscv: bool) -> Self {
+        Self { is_riscv: Some(is_riscv), ..self }
+    }
+
     /// Asks these servers in the end.
     pub fn asking(self, debuginfod: Option<&'a Debuginfod>) -> Self {
         Self { debuginfod, ..self }

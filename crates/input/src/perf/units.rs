@@ -1,22 +1,25 @@
-//! Trace units of the CPUs, from AUXTRACE_INFO.
+//! Trace units of the CPUs, from AUXTRACE_INFO: those of CoreSight.
 
 use tracewright_core::TraceId;
 use tracewright_etm as etm;
 
 use super::faults::Faults;
 use super::header::words;
+use super::recording::Recording;
+use super::riscv::{self, Riscv};
 use crate::Source;
-use crate::raw::ETM_REGISTERS;
+use crate::raw::{ETM_REGISTERS, RawSource};
 use crate::source::Protocol;
 
 /// Kinds of trace that perf records (`enum auxtrace_type`).
-const KINDS: [(u32, &str); 6] = [
+const KINDS: [(u32, &str); 7] = [
     (1, "Intel PT"),
     (2, "Intel BTS"),
     (3, "CoreSight"),
     (4, "Arm SPE"),
     (5, "IBM Z CPU-MF"),
     (6, "HiSilicon PTT"),
+    (7, "PowerPC dispatch"),
 ];
 const CORESIGHT: u32 = 3;
 
@@ -107,19 +110,66 @@ impl Unit {
     }
 }
 
-pub(super) fn read(body: &[u8], faults: &mut Faults) -> Vec<Unit> {
-    let Some((head, rest)) = body.split_first_chunk::<8>() else {
-        faults.error("its description of trace units is cut off");
-        return Vec::new();
-    };
-    let kind = u32::from_le_bytes([head[0], head[1], head[2], head[3]]);
-    if kind != CORESIGHT {
-        let name = KINDS.iter().find(|(number, _)| *number == kind);
-        let name = name.map_or(format!("trace of unknown kind {kind}"), |(_, name)| format!("{name} trace"));
-        faults.error(format!("holds {name}: only CoreSight can be read"));
-        return Vec::new();
+/// Trace units of a recording.
+#[derive(Clone, Debug)]
+pub(super) enum Units {
+    /// CoreSight's, of each CPU; none if nothing describes them, or if they are of an unknown kind.
+    CoreSight(Vec<Unit>),
+    /// Encoders of RISC-V harts.
+    Riscv(Riscv),
+}
+
+impl Units {
+    /// Returns whether there are none.
+    pub fn is_empty(&self) -> bool {
+        matches!(self, Self::CoreSight(units) if units.is_empty())
     }
-    let words = words(rest);
+
+    /// Returns whether trace is in frames, by the format in the flags of its AUX record.
+    pub fn is_framed(&self, format: u8) -> bool {
+        match self {
+            Self::CoreSight(_) => format == 0,
+            Self::Riscv(riscv) => riscv.is_framed(),
+        }
+    }
+
+    /// Returns whether the format in the flags of an AUX record is known.
+    pub fn is_known(&self, format: u8) -> bool {
+        format <= if matches!(self, Self::Riscv(_)) { 2 } else { 1 }
+    }
+
+    /// Reads what the recording says of them. `given` is what the user says of sources.
+    pub fn of(recording: &Recording<'_>, given: &[RawSource], faults: &mut Faults) -> Self {
+        let Some(body) = recording.info else { return Self::CoreSight(Vec::new()) };
+        let Some((head, rest)) = body.split_first_chunk::<8>() else {
+            faults.error("its description of trace units is cut off");
+            return Self::CoreSight(Vec::new());
+        };
+        let kind = u32::from_le_bytes([head[0], head[1], head[2], head[3]]);
+        if kind == CORESIGHT {
+            return Self::CoreSight(read(rest, faults));
+        }
+        match riscv::is_meant(kind, rest, &recording.features) {
+            Some(true) => return Self::Riscv(riscv::read(rest, &recording.features, faults)),
+            // Who describes RISC-V encoders knows.
+            None if !given.is_empty() => return Self::Riscv(riscv::read(rest, &recording.features, faults)),
+            None => faults.error(
+                "holds PowerPC's dispatch trace log or RISC-V trace, and neither names the machine nor the unit that recorded it: if \
+                 it is RISC-V's, describe the encoders with --source ntrace,... or --source etrace,...",
+            ),
+            Some(false) => {
+                let name = KINDS.iter().find(|(number, _)| *number == kind);
+                let name =
+                    name.map_or(format!("trace of unknown kind {kind}"), |(_, name)| format!("{name} trace"));
+                faults.error(format!("holds {name}: only CoreSight and RISC-V trace can be read"));
+            }
+        }
+        Self::CoreSight(Vec::new())
+    }
+}
+
+fn read(body: &[u8], faults: &mut Faults) -> Vec<Unit> {
+    let words = words(body);
     let [version, count, _snapshot, blocks @ ..] = &words[..] else {
         faults.error("its description of trace units is cut off");
         return Vec::new();

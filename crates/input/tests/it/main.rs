@@ -13,6 +13,7 @@ mod perf;
 mod perf_live;
 mod perf_made;
 mod perf_programs;
+mod perf_riscv;
 mod perf_run_time;
 mod problems;
 mod reading;

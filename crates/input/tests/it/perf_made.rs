@@ -281,7 +281,7 @@ fn other_trace_is_named() {
     let pt = [1_u32, 0, 0, 0].map(u32::to_le_bytes).concat();
     let (capture, _folder) = open(&Recording::new().record(70, 0, pt, Who::default()).write(Form::File));
     let expected = [
-        "error: holds Intel PT trace: only CoreSight can be read",
+        "error: holds Intel PT trace: only CoreSight and RISC-V trace can be read",
         "error: it holds no hardware trace: was it recorded with -e cs_etm//?",
     ];
     assert_eq!(problems(&capture), expected);

@@ -1,6 +1,6 @@
 use tracewright_core::{Contradiction, Element, GapReason, Isa, MemorySpace, TraceOn};
 use tracewright_flow::{ElementSink, Graph};
-use tracewright_image::Image;
+use tracewright_image::{Image, Moment};
 
 use super::packets::Branch;
 use super::walk::Walk;
@@ -24,6 +24,7 @@ pub struct Decoder<'i> {
     /// Last branch message, which may repeat.
     pub(super) last: Option<Branch>,
     pub(super) facts: Facts,
+    moment: Moment,
     last_offset: Option<u64>,
 }
 
@@ -68,6 +69,7 @@ impl<'i> Decoder<'i> {
             context: report::Context::default(),
             last: None,
             facts: Facts::default(),
+            moment: Moment::LAST,
             last_offset: None,
         }
     }
@@ -89,7 +91,25 @@ impl<'i> Decoder<'i> {
 
     /// Returns the memory space of the running code.
     pub fn space(&self) -> MemorySpace {
-        MemorySpace::ANY
+        self.walk.spaces().of_level(self.context.level.unwrap_or(0))
+    }
+
+    /// Continues at stream position `offset` with instructions that ran at `moment`. The moment selects what was mapped, if the image
+    /// has the mappings of processes.
+    pub fn resume(&mut self, offset: u64, moment: Moment) {
+        self.moment = moment;
+        self.context = report::Context::default();
+        self.enter();
+        if let State::Waiting { from, .. } = &mut self.state {
+            *from = offset;
+        }
+    }
+
+    /// Finds the code that runs in the current context.
+    pub(super) fn enter(&mut self) {
+        let isa = self.walk.isa();
+        let spaces = self.walk.graph().image().halves(&self.context.told(isa), isa, &self.moment);
+        self.walk.set_spaces(spaces);
     }
 
     /// Returns the last address that was sent.
@@ -119,6 +139,7 @@ impl<'i> Decoder<'i> {
     pub fn restart(&mut self, offset: u64) {
         self.forget();
         self.context = report::Context::default();
+        self.enter();
         self.last_offset = None;
         self.state = State::start(offset);
     }
@@ -200,7 +221,7 @@ impl<'i> Decoder<'i> {
     fn timestamp(&mut self, offset: u64, packet: &Packet, sent: u64, sink: &mut impl ElementSink) {
         let time = match (packet.sync(), self.time, self.params.dialect) {
             (Some(_), ..) => Some(sent),
-            (None, last, Dialect::Standard) => last.map(|last| last.wrapping_add(sent)),
+            (None, last, Dialect::Standard | Dialect::Spacemit) => last.map(|last| last.wrapping_add(sent)),
             (None, last, Dialect::Sifive) => last.map(|last| last ^ sent),
         };
         self.time = time.map(|time| self.params.wrapped(time));

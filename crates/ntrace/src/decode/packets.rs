@@ -87,13 +87,17 @@ impl Decoder<'_> {
     pub(super) fn branch(&mut self, offset: u64, branch: &Branch, sink: &mut impl ElementSink) {
         let to = self.address(branch.target);
         if self.state != State::Running {
-            return self.resume(offset, branch, to, sink);
+            self.resume_at(offset, branch, to, sink);
+        } else {
+            self.check_mode(branch.is_taken, branch.hist);
+            if self.count(offset, branch.icnt, branch.hist, branch.is_taken, sink) {
+                self.arrive(offset, branch, to, sink);
+            } else if let State::Waiting { resume: true, .. } = self.state {
+                self.resume_at(offset, branch, to, sink);
+            }
         }
-        self.check_mode(branch.is_taken, branch.hist);
-        if self.count(offset, branch.icnt, branch.hist, branch.is_taken, sink) {
-            self.arrive(offset, branch, to, sink);
-        } else if let State::Waiting { resume: true, .. } = self.state {
-            self.resume(offset, branch, to, sink);
+        if self.walk.has_halves() {
+            self.tell_half(offset, sink);
         }
     }
 
@@ -217,7 +221,7 @@ impl Decoder<'_> {
 
     /// Begins at a message with an address, if it is a synchronisation or only code was missing.
     #[inline(never)]
-    fn resume(&mut self, offset: u64, branch: &Branch, to: Option<u64>, sink: &mut impl ElementSink) {
+    fn resume_at(&mut self, offset: u64, branch: &Branch, to: Option<u64>, sink: &mut impl ElementSink) {
         let (State::Waiting { resume, .. }, Some(to)) = (self.state, to) else {
             return self.pass_over(offset, sink);
         };

@@ -2,9 +2,9 @@
 
 use alloc::vec::Vec;
 
-use tracewright_core::{Block, Class, Element, Ended, Flow, Isa, MemorySpace, Role};
+use tracewright_core::{Block, Class, Element, Ended, Flow, Isa, Role};
 use tracewright_flow::{Calls, ElementSink, Graph, Instructions, Node, NodeId, Stop};
-use tracewright_image::Image;
+use tracewright_image::{Halves, Image};
 
 use super::rows::Row;
 use crate::packet::History;
@@ -17,6 +17,7 @@ pub(super) struct Walk<'i> {
     pub(super) calls: Calls,
     pub(super) rows: Vec<Row>,
     isa: Isa,
+    spaces: Halves,
     pub(super) rules: Rules,
     pub place: Place,
     /// Half-words that retired after the place was reached. They are below 0 while a history went ahead of the count.
@@ -89,6 +90,7 @@ impl<'i> Walk<'i> {
             calls: Calls::new(MOST_CALLS, 0),
             rows: Vec::new(),
             isa,
+            spaces: Halves::ANY,
             rules: Rules {
                 mode: params.mode,
                 returns: params.implicit_return != ImplicitReturn::Off,
@@ -113,6 +115,30 @@ impl<'i> Walk<'i> {
         self.isa
     }
 
+    /// Returns the memory spaces of the code that runs.
+    pub fn spaces(&self) -> Halves {
+        self.spaces
+    }
+
+    /// Returns whether addresses tell the level of privilege.
+    #[inline(always)]
+    pub fn has_halves(&self) -> bool {
+        self.spaces != Halves::ANY
+    }
+
+    /// Returns the address of the current position, or of the block whose jump leads away from it.
+    pub fn start(&self) -> Option<u64> {
+        let (Place::At(here) | Place::After(here, _)) = self.place;
+        here.is_some().then(|| self.graph.node(here).start())
+    }
+
+    /// Sets the memory spaces of the code that runs from now on.
+    pub fn set_spaces(&mut self, spaces: Halves) {
+        if spaces != self.spaces {
+            self.look_up(|walk| walk.spaces = spaces);
+        }
+    }
+
     /// Returns the return addresses of the open calls, the newest first.
     pub fn open_calls(&self) -> Vec<u64> {
         self.calls.iter().map(|(node, _)| self.graph.node(node).start()).collect()
@@ -125,7 +151,7 @@ impl<'i> Walk<'i> {
 
     /// Moves to `address`, where an indirect jump, a trap or the start of tracing led.
     pub fn go(&mut self, address: u64) -> NodeId {
-        let to = self.graph.at(address, self.isa, MemorySpace::ANY);
+        let to = self.graph.at(address, self.isa, self.spaces.at(address));
         if let Place::After(from, _) = self.place
             && from.is_some()
         {
@@ -320,7 +346,8 @@ impl<'i> Walk<'i> {
     /// Returns whether the last instruction is one that the specification leaves to vendors. It may jump.
     pub fn is_custom(&self) -> bool {
         let Some(block) = self.part() else { return false };
-        let last = Instructions::new(self.graph.image(), MemorySpace::ANY, &block).last();
+        let space = self.spaces.at(block.start);
+        let last = Instructions::new(self.graph.image(), space, &block).last();
         last.is_some_and(|last| matches!(last.bytes[0] & 0x7f, 0x0b | 0x2b | 0x5b | 0x7b))
     }
 
@@ -369,17 +396,24 @@ impl<'i> Walk<'i> {
     #[cold]
     fn forget_nodes(&mut self, sink: &mut impl ElementSink) {
         sink.forget(&self.graph);
+        self.look_up(|walk| {
+            walk.graph.clear();
+            walk.rows.clear();
+        });
+    }
+
+    /// Looks up the current position and the open calls anew, after a change.
+    fn look_up(&mut self, change: impl FnOnce(&mut Self)) {
         let start_of = |node: NodeId| node.is_some().then(|| self.graph.node(node).start());
         let calls = self.open_calls();
         let place = match self.place {
             Place::At(here) => [start_of(here), None],
             Place::After(from, to) => [start_of(from), start_of(to)],
         };
-        self.graph.clear();
-        self.rows.clear();
+        change(self);
         self.calls.clear();
-        let isa = self.isa;
-        let mut at = |start| self.graph.at(start, isa, MemorySpace::ANY);
+        let (isa, spaces) = (self.isa, self.spaces);
+        let mut at = |start| self.graph.at(start, isa, spaces.at(start));
         calls.into_iter().rev().for_each(|start| self.calls.push(at(start)));
         let [first, second] = place.map(|start| start.map_or(NodeId::NONE, &mut at));
         self.place = match self.place {

@@ -428,7 +428,7 @@ impl Encoder {
             (Timestamps::Off, _) => None,
             (Timestamps::Syncs, _) if !is_sync => None,
             _ if is_sync => Some(self.time),
-            (_, Dialect::Standard) => Some(self.time.wrapping_sub(self.sent_time)),
+            (_, Dialect::Standard | Dialect::Spacemit) => Some(self.time.wrapping_sub(self.sent_time)),
             (_, Dialect::Sifive) => Some(self.time ^ self.sent_time),
         };
         if time.is_some() {

@@ -74,6 +74,13 @@ fn read(fields: &mut impl Source, params: &Params) -> Result<Parsed, Malformed> 
     }
 }
 
+/// Returns the ID of the source of the message that `bytes` begin with, whatever the message is; `None` if they are too few.
+pub fn source_of(bytes: &[u8], params: &Params) -> Option<u16> {
+    let mut fields = Fields::new(bytes);
+    fields.fixed(TCODE, "tcode").ok()?;
+    Some(fields.fixed(params.src_bits.into(), "src").ok()? as u16)
+}
+
 /// Appends a message to `bytes`, which are empty.
 ///
 /// # Errors

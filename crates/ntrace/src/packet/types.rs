@@ -28,9 +28,9 @@ impl Address {
         let plain = (64 - value.leading_zeros()).next_multiple_of(MDO).max(MDO);
         let shortened = match params.dialect {
             Dialect::Standard => MDO..plain,
-            Dialect::Sifive => SIFIVE_TOP..plain.min(SIFIVE_TOP + 1),
+            Dialect::Spacemit | Dialect::Sifive => FIELD_TOP..plain.min(FIELD_TOP + 1),
         };
-        if params.extend_addr_msb || params.dialect == Dialect::Sifive {
+        if params.extend_addr_msb || params.dialect != Dialect::Standard {
             let shortened = shortened.step_by(MDO as usize);
             let extended = shortened.map(|bits| Self { value: low(value, bits), bits: bits as u16 });
             // A top bit of 1 stands for more of them: another byte stops that.
@@ -50,16 +50,16 @@ impl Address {
             Dialect::Standard => {
                 params.extend_addr_msb && bits > 0 && bits < 64 && self.value >> (bits - 1) & 1 == 1
             }
-            Dialect::Sifive => self.value >> (SIFIVE_TOP - 1) == 1,
+            Dialect::Spacemit | Dialect::Sifive => self.value >> (FIELD_TOP - 1) == 1,
         };
-        let from = if params.dialect == Dialect::Sifive { SIFIVE_TOP } else { bits };
+        let from = if params.dialect == Dialect::Standard { bits } else { FIELD_TOP };
         let value = if is_extended { self.value | u64::MAX << from } else { self.value };
         value << 1 & address_mask(isa)
     }
 }
 
-/// Bits of SiFive's addresses, the highest of which stands for all above.
-const SIFIVE_TOP: u32 = 48;
+/// Bits of SpacemiT's and SiFive's addresses, the highest of which stands for all above.
+const FIELD_TOP: u32 = 48;
 
 /// Returns the lowest bits of a value.
 const fn low(value: u64, bits: u32) -> u64 {

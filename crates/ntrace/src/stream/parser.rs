@@ -3,8 +3,11 @@
 use tracewright_core::stream::PacketSink;
 
 use super::{Content, Message};
-use crate::packet::{self, MAX_MESSAGE, Malformed, Mseo, Parsed, SHORT};
+use crate::packet::{self, MAX_MESSAGE, Malformed, Mseo, Packet, Parsed, SHORT};
 use crate::{Dialect, Params};
+
+/// Reasons of a synchronisation with which tracing begins: reset, debug mode, tracing switched on, loss, power-down.
+const STARTS: [u8; 5] = [1, 3, 5, 7, 9];
 
 /// Parser from bytes, in any chunking, to messages.
 ///
@@ -35,6 +38,8 @@ enum Skipped {
     Idle,
     /// Up to the end of a message.
     Lost,
+    /// Nothing, if tracing begins here; else up to the end of a message.
+    Unsure,
     /// Up to the end of a message that a vendor defines.
     Vendor {
         tcode: u8,
@@ -56,6 +61,13 @@ impl Parser {
     /// Creates a parser for the bytes from stream position `position` on, which may lie anywhere in a message.
     pub fn starting_at(params: Params, position: u64) -> Self {
         let skip = Some(Skip { from: position, what: Skipped::Lost });
+        Self { skip, ..Self::aligned_at(params, position) }
+    }
+
+    /// Creates a parser for the bytes from stream position `position` on, where tracing was switched on, unless the memory that they
+    /// come from has wrapped: then they begin anywhere in a message.
+    pub fn slice_at(params: Params, position: u64) -> Self {
+        let skip = Some(Skip { from: position, what: Skipped::Unsure });
         Self { skip, ..Self::aligned_at(params, position) }
     }
 
@@ -122,8 +134,13 @@ impl Parser {
 
     /// Ends the stream. Bytes fed later start a new stream whose positions continue.
     pub fn finish(&mut self, sink: &mut impl PacketSink<Message>) {
-        if let Some(Skip { what: Skipped::Vendor { .. }, from }) = self.skip {
-            self.skip = Some(Skip { from, what: Skipped::Lost });
+        match self.skip {
+            Some(Skip { what: Skipped::Vendor { .. }, from }) => {
+                self.skip = Some(Skip { from, what: Skipped::Lost });
+            }
+            // Too few bytes to decide.
+            Some(Skip { what: Skipped::Unsure, .. }) => self.skip = None,
+            _ => {}
         }
         self.end_skip(sink);
         if self.carried > 0 {
@@ -137,7 +154,12 @@ impl Parser {
     #[inline]
     fn step(&mut self, bytes: &[u8], sink: &mut impl PacketSink<Message>) -> usize {
         if let Some(skip) = self.skip {
-            return self.go_on(skip, bytes, sink);
+            if skip.what == Skipped::Unsure && !self.decide(bytes) {
+                return 0;
+            }
+            if let Some(skip) = self.skip {
+                return self.go_on(skip, bytes, sink);
+            }
         }
         let Some(&first) = bytes.first() else { return 0 };
         let used = match Mseo::of(first) {
@@ -157,6 +179,25 @@ impl Parser {
         };
         self.at += used as u64;
         used
+    }
+
+    /// Decides whether tracing begins with these bytes. Returns whether there are enough of them.
+    #[cold]
+    fn decide(&mut self, bytes: &[u8]) -> bool {
+        let room = &bytes[..bytes.len().min(MAX_MESSAGE)];
+        let end = room.iter().position(|&byte| matches!(Mseo::of(byte), Mseo::Reserved | Mseo::Message));
+        if end.is_none() && room.len() < MAX_MESSAGE {
+            return false;
+        }
+        let end = end.filter(|&end| Mseo::of(room[end]) == Mseo::Message);
+        let parsed = end.and_then(|end| packet::parse(&room[..=end], &self.params).ok());
+        let is_start = match parsed.and_then(|parsed| parsed.packet) {
+            Some(Packet::ProgTraceSync { sync, icnt: 0, .. }) => STARTS.contains(&sync),
+            Some(Packet::Error { .. }) => true,
+            _ => room.first().is_some_and(|&first| self.is_idle(first)),
+        };
+        self.skip = self.skip.filter(|_| !is_start).map(|skip| Skip { what: Skipped::Lost, ..skip });
+        true
     }
 
     fn is_idle(&self, byte: u8) -> bool {
@@ -225,7 +266,7 @@ impl Parser {
     fn go_on(&mut self, skip: Skip, bytes: &[u8], sink: &mut impl PacketSink<Message>) -> usize {
         let is_end = |&byte: &u8| match (skip.what, Mseo::of(byte)) {
             (Skipped::Idle, _) => !self.is_idle(byte),
-            (Skipped::Lost, mseo) => mseo == Mseo::Message,
+            (Skipped::Lost | Skipped::Unsure, mseo) => mseo == Mseo::Message,
             (Skipped::Vendor { .. }, mseo) => matches!(mseo, Mseo::Reserved | Mseo::Message),
         };
         let end = bytes.iter().position(is_end);
@@ -254,7 +295,7 @@ impl Parser {
         match what {
             _ if len == 0 => {}
             Skipped::Idle => sink.packet(from, &[], &message(Content::Idle { len })),
-            Skipped::Lost => sink.packet(from, &[], &message(Content::NotSync { len })),
+            Skipped::Lost | Skipped::Unsure => sink.packet(from, &[], &message(Content::NotSync { len })),
             Skipped::Vendor { tcode, source } => self.other(tcode, source, &[], len, from, sink),
         }
     }

@@ -93,8 +93,10 @@ fn addresses() {
     // The address at which the last field has its top bit set, with and without extension.
     let bytes = [0x24, 0x15, 0x68, 0x90, 0, 0, 0, 0xfc, 0xfc, 0xff];
     let sifive = Params { dialect: Dialect::Sifive, ..plain.clone() };
+    let spacemit = Params { dialect: Dialect::Spacemit, ..plain.clone() };
+    let high = 0xffff_ffff_8000_1234;
     for (params, whole) in
-        [(&plain, 0x1_ffff_8000_1234), (&extended, 0xffff_ffff_8000_1234), (&sifive, 0xffff_ffff_8000_1234)]
+        [(&plain, 0x1_ffff_8000_1234), (&extended, high), (&sifive, high), (&spacemit, high)]
     {
         let packet = packet::parse(&bytes, params).unwrap().packet;
         let Some(Packet::ProgTraceSync { sync: 5, icnt: 0, faddr }) = packet else { panic!("{packet:?}") };
@@ -226,6 +228,33 @@ fn damage_ends_with_its_message() {
     let told = read(Parser::starting_at(Params::default(), 0), [&[0x15, 0x68, 0x0b][..], &good]);
     let contents: Vec<_> = told.iter().map(|(.., message)| message.content).collect();
     assert_eq!(contents, [Content::NotSync { len: 3 }, branch]);
+}
+
+/// Where tracing was switched on, the first message counts, unless the memory has wrapped.
+#[test]
+fn slices_begin_with_a_start_or_inside_a_message() {
+    let start: &[u8] = &[0x24, 0x15, 0x68, 0x90, 0, 0, 0, 0xfc, 0xfc, 0xff];
+    let branch: &[u8] = &[0x84, 0x40, 0x11, 0x0f];
+    let skipped = |parts: &[&[u8]]| {
+        let bytes = parts.concat();
+        let told = read(Parser::slice_at(Params::default(), 7), bytes.chunks(3));
+        let (offset, _, first) = &told[0];
+        assert_eq!(*offset, 7);
+        match first.content {
+            Content::NotSync { len } => (len, told.len()),
+            _ => (0, told.len()),
+        }
+    };
+    assert_eq!(skipped(&[start, branch]), (0, 2));
+    assert_eq!(skipped(&[&[0xff; 5], start, branch]), (0, 3));
+    // Messages that nothing begins with, whole or not.
+    assert_eq!(skipped(&[branch, start, branch]), (4, 3));
+    assert_eq!(skipped(&[&start[3..], start, branch]), (7, 3));
+    // A periodic synchronisation, and one after a count.
+    assert_eq!(skipped(&[&[0x24, 0x09, 0x0b], start]), (3, 2));
+    assert_eq!(skipped(&[&[0x24, 0x55, 0x0b], start]), (3, 2));
+    assert_eq!(skipped(&[&[0x26, 0x0b], start]), (2, 2));
+    assert_eq!(skipped(&[&[0x24, 0x15]]), (0, 1));
 }
 
 #[test]

@@ -7,6 +7,7 @@ pub mod m33;
 pub mod opencsd;
 pub mod processes;
 pub mod recorded;
+pub mod riscv_perf;
 pub mod swo;
 
 use std::num::NonZero;
