@@ -70,10 +70,16 @@ pub(super) const fn atoms(header: u8) -> Option<Atoms> {
 }
 
 fn branch(bytes: &[u8], params: &Params, state: &mut State) -> Result<(Packet, usize), Stop> {
-    let (told, mut len) = AddressBytes::read(bytes, Encoding::Alternative).map_err(|error| match error {
-        NoAddress::More => Stop::More,
-        NoAddress::Bad(len) => malformed(bytes[0], len),
-    })?;
+    let in_word = bytes
+        .first_chunk()
+        .and_then(|bytes| AddressBytes::in_long_word(u64::from_le_bytes(*bytes), Encoding::Alternative));
+    let (told, mut len) = match in_word {
+        Some(found) => found,
+        None => AddressBytes::read(bytes, Encoding::Alternative).map_err(|error| match error {
+            NoAddress::More => Stop::More,
+            NoAddress::Bad(len) => malformed(bytes[0], len),
+        })?,
+    };
     let mut exception = None;
     if told.exception {
         let (found, more) = ExceptionBytes::read(&bytes[len..]).ok_or(Stop::More)?;
@@ -126,7 +132,13 @@ fn count(bytes: &[u8], len: &mut usize) -> Result<u32, Stop> {
     Ok(count)
 }
 
+/// Reads a little-endian number of one to four bytes.
+#[inline]
 fn number(bytes: &[u8], len: &mut usize, count: u8) -> Result<u32, Stop> {
+    if let (Some(four), 1..) = (bytes.get(*len..).and_then(<[u8]>::first_chunk), count) {
+        *len += usize::from(count);
+        return Ok(u32::from_le_bytes(*four) & u32::MAX >> (32 - 8 * u32::from(count)));
+    }
     let end = *len + usize::from(count);
     let found = bytes.get(*len..end).ok_or(Stop::More)?;
     *len = end;
@@ -139,8 +151,16 @@ fn other(header: u8, bytes: &[u8], params: &Params, state: &mut State) -> Result
     let packet = match Kind::of(header) {
         Kind::Async => return a_sync(bytes),
         Kind::ISync => {
-            let address = number(bytes, &mut len, 4)?;
-            let info = number(bytes, &mut len, 1)? as u8;
+            let word = match bytes.first_chunk() {
+                Some(bytes) => u64::from_le_bytes(*bytes),
+                None => {
+                    let mut all = [0; 8];
+                    all[..6].copy_from_slice(bytes.get(..6).ok_or(Stop::More)?);
+                    u64::from_le_bytes(all)
+                }
+            };
+            len = 6;
+            let (address, info) = ((word >> 8) as u32, (word >> 40) as u8);
             let reason = ISyncReason::of(info >> 5);
             let has_cycles = params.cycle_accurate && reason != ISyncReason::Periodic;
             let cycles = if has_cycles { Some(count(bytes, &mut len)?) } else { None };
