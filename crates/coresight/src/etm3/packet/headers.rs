@@ -84,9 +84,9 @@ impl Headers {
             let waits = w >> 5 & each(1);
             let is_run = !(waits * 0xff);
             let instructions = (number & is_run) + none;
-            (instructions & keep, (number + (none & is_run) + waits & keep) + (two - single))
+            (instructions & keep, ((number + (none & is_run) + waits) & keep) + (two - single))
         } else {
-            ((w >> 2 & each(0xf)) + none & keep, 0)
+            (((w >> 2 & each(0xf)) + none) & keep, 0)
         };
         let instructions = instructions + (2 * two - single);
         // Byte by byte, the sum of a byte and all before it.
@@ -126,7 +126,7 @@ impl Sums {
     /// instruction is one of this row, and one of the first 127.
     #[inline(always)]
     pub(crate) fn header_of(self, instruction: u32) -> (usize, u32, u32) {
-        let beyond = (self.instructions | each(0x80)) - each(1) * u64::from(instruction + 1) & each(0x80);
+        let beyond = ((self.instructions | each(0x80)) - each(1) * u64::from(instruction + 1)) & each(0x80);
         let index = beyond.trailing_zeros() as usize / 8;
         (index, before(self.instructions, index), before(self.cycles, index))
     }

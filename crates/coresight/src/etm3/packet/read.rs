@@ -309,7 +309,7 @@ fn i_sync_in(bytes: &[u8; 16], params: &Params, state: &mut TraceState) -> Optio
         if has_second & second >> 7 == 1 {
             return None;
         }
-        cycles = Some(first & 0x7f | (second & 0x7f) * has_second << 7);
+        cycles = Some(first & 0x7f | (second & 0x7f & has_second.wrapping_neg()) << 7);
         len += 1 + has_second as usize;
     }
     let size = params.context_id_bytes;
