@@ -2,23 +2,26 @@
 //!
 //! OpenCSD has a range for each instruction of an ETMv3, so the answers for it compare instructions.
 
+mod made;
+mod protocols;
+
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::fs;
 use std::hint::black_box;
 use std::marker::PhantomData;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use tracewright_core::stream::{Grammar, PacketSink, Parser, Resync};
-use tracewright_core::{Block, Element, Ended, TraceId};
+use tracewright_core::stream::{PacketSink, Parser};
+use tracewright_core::{Block, Element, Ended, MemorySpace, TraceId};
 use tracewright_coresight::{etm3, ptm};
-use tracewright_flow::{Counts, ElementSink, Graph, Instructions};
+use tracewright_flow::{Counts, ElementSink, Instructions};
 use tracewright_frames::{Deframer, Demux, Format, Framer, Options};
 use tracewright_image::Image;
 use tracewright_input::{Capture, Packing, Protocol, Source};
-use tracewright_testkit::{captures, skip};
+use tracewright_testkit::{Rng, captures, skip};
 
+use self::protocols::Older;
 use crate::Layer;
 use crate::answer::{Answer, Fnv};
 use crate::inputs::out_dir;
@@ -28,206 +31,10 @@ use crate::{ROUND_BYTES, ROUNDS, SLOW_ROUND_BYTES, SLOW_ROUNDS, head, ours, row}
 /// The word that picks all of them.
 pub const NAME: &str = "coresight";
 
+/// Bytes of a trace that is made.
+const MADE: usize = 4 << 20;
+
 const LAYERS: [Layer; 3] = [Layer::Packets, Layer::Blocks, Layer::Profile];
-
-/// A protocol, as benchmarks see it.
-trait Older: Grammar + Clone + 'static {
-    /// Its name in OpenCSD's driver.
-    const NAME: &'static str;
-    /// Where OpenCSD's packet stage resumes after an error.
-    const RESYNC: Resync;
-    type Decoder<'i>;
-
-    fn id(&self) -> TraceId;
-    /// ETMCR, ETMIDR and ETMCCER.
-    fn registers(&self) -> [u32; 3];
-    /// Whether OpenCSD has a range for each instruction.
-    const SINGLE: bool;
-    fn kind(packet: &Self::Packet) -> &'static str;
-    /// Something of a packet that a sink uses.
-    fn value(packet: &Self::Packet) -> u64;
-    /// Classes and values as documented in `engines/opencsd.c`.
-    fn digest(packet: &Self::Packet, take: impl FnMut(u8, u64));
-    fn decoder<'i>(&self, image: &'i Image) -> Self::Decoder<'i>;
-    fn decode(
-        decoder: &mut Self::Decoder<'_>,
-        offset: u64,
-        packet: &Self::Packet,
-        sink: &mut impl ElementSink,
-    );
-    fn row(decoder: &mut Self::Decoder<'_>, offset: u64, row: Self::Run, sink: &mut impl ElementSink);
-    fn finish(decoder: &mut Self::Decoder<'_>, offset: u64, sink: &mut impl ElementSink);
-    fn graph<'d, 'i>(decoder: &'d mut Self::Decoder<'i>) -> &'d Graph<'i>;
-}
-
-impl Older for ptm::Params {
-    const NAME: &'static str = "ptm";
-    const RESYNC: Resync = Resync::NextAsync;
-    const SINGLE: bool = false;
-    type Decoder<'i> = ptm::decode::Decoder<'i>;
-
-    fn id(&self) -> TraceId {
-        self.id()
-    }
-
-    fn registers(&self) -> [u32; 3] {
-        let of = self.registers();
-        [of.etmcr, of.etmidr, of.etmccer]
-    }
-
-    fn kind(packet: &ptm::packet::Packet) -> &'static str {
-        packet.kind().opencsd_name()
-    }
-
-    #[inline(always)]
-    fn value(packet: &ptm::packet::Packet) -> u64 {
-        use ptm::packet::Packet;
-        match packet {
-            Packet::Atoms(atoms) => atoms.bits.into(),
-            Packet::CycleAtom { taken, cycles } => u64::from(*taken) + u64::from(*cycles),
-            Packet::Branch(branch) => branch.address.value.into(),
-            Packet::Timestamp(timestamp) => timestamp.value,
-            _ => 0,
-        }
-    }
-
-    fn digest(packet: &ptm::packet::Packet, mut take: impl FnMut(u8, u64)) {
-        use ptm::packet::Packet;
-        let cycles = match packet {
-            Packet::Branch(branch) => {
-                take(2, branch.address.value.into());
-                branch.exception.iter().for_each(|exception| take(5, exception.number.into()));
-                branch.cycles
-            }
-            Packet::ISync(sync) => {
-                take(2, sync.address.into());
-                sync.cycles
-            }
-            Packet::WaypointUpdate(address) => {
-                take(2, address.value.into());
-                None
-            }
-            Packet::Atoms(atoms) => {
-                take(1, u64::from(atoms.count) << 32 | u64::from(atoms.bits));
-                None
-            }
-            Packet::CycleAtom { taken, cycles } => {
-                take(1, 1 << 32 | u64::from(*taken));
-                Some(*cycles)
-            }
-            Packet::Timestamp(timestamp) => {
-                take(3, timestamp.value);
-                timestamp.cycles
-            }
-            _ => None,
-        };
-        cycles.iter().for_each(|&cycles| take(4, cycles.into()));
-    }
-
-    fn decoder<'i>(&self, image: &'i Image) -> Self::Decoder<'i> {
-        ptm::decode::Decoder::new(self, image, ptm::decode::Options::default()).expect("can be decoded")
-    }
-
-    #[inline(always)]
-    fn decode(
-        decoder: &mut Self::Decoder<'_>,
-        offset: u64,
-        packet: &ptm::packet::Packet,
-        sink: &mut impl ElementSink,
-    ) {
-        decoder.packet(offset, packet, sink);
-    }
-
-    fn row(_: &mut Self::Decoder<'_>, _: u64, row: Infallible, _: &mut impl ElementSink) {
-        match row {}
-    }
-
-    fn finish(decoder: &mut Self::Decoder<'_>, offset: u64, sink: &mut impl ElementSink) {
-        decoder.finish(offset, sink);
-    }
-
-    fn graph<'d, 'i>(decoder: &'d mut Self::Decoder<'i>) -> &'d Graph<'i> {
-        decoder.graph_mut()
-    }
-}
-
-impl Older for etm3::Params {
-    const NAME: &'static str = "etm3";
-    const RESYNC: Resync = Resync::NextByte;
-    const SINGLE: bool = true;
-    type Decoder<'i> = etm3::decode::Decoder<'i>;
-
-    fn id(&self) -> TraceId {
-        self.id()
-    }
-
-    fn registers(&self) -> [u32; 3] {
-        let of = self.registers();
-        [of.etmcr, of.etmidr, of.etmccer]
-    }
-
-    fn kind(packet: &etm3::packet::Packet) -> &'static str {
-        packet.kind().opencsd_name()
-    }
-
-    #[inline(always)]
-    fn value(packet: &etm3::packet::Packet) -> u64 {
-        use etm3::packet::Packet;
-        match packet {
-            Packet::Atoms(atoms) => u64::from(atoms.bits) + u64::from(atoms.cycles),
-            Packet::Branch(branch) => branch.address.value.into(),
-            Packet::Timestamp(timestamp) => timestamp.value,
-            _ => 0,
-        }
-    }
-
-    fn digest(packet: &etm3::packet::Packet, mut take: impl FnMut(u8, u64)) {
-        use etm3::packet::Packet;
-        match packet {
-            Packet::Branch(branch) => {
-                take(2, branch.address.value.into());
-                branch.exception.iter().for_each(|exception| take(5, exception.number.into()));
-            }
-            Packet::ISync(sync) => take(2, sync.address.unwrap_or(0).into()),
-            Packet::Atoms(atoms) => take(1, u64::from(atoms.count) << 32 | u64::from(atoms.bits)),
-            Packet::Timestamp(timestamp) => take(3, timestamp.value),
-            Packet::CycleCount(cycles) => take(4, (*cycles).into()),
-            _ => {}
-        }
-    }
-
-    fn decoder<'i>(&self, image: &'i Image) -> Self::Decoder<'i> {
-        etm3::decode::Decoder::new(self, image, etm3::decode::Options::default())
-    }
-
-    #[inline(always)]
-    fn decode(
-        decoder: &mut Self::Decoder<'_>,
-        offset: u64,
-        packet: &etm3::packet::Packet,
-        sink: &mut impl ElementSink,
-    ) {
-        decoder.packet(offset, packet, sink);
-    }
-
-    #[inline(always)]
-    fn row(
-        decoder: &mut Self::Decoder<'_>,
-        offset: u64,
-        row: etm3::packet::Headers,
-        sink: &mut impl ElementSink,
-    ) {
-        decoder.headers(offset, row, sink);
-    }
-
-    fn finish(decoder: &mut Self::Decoder<'_>, offset: u64, sink: &mut impl ElementSink) {
-        decoder.finish(offset, sink);
-    }
-
-    fn graph<'d, 'i>(decoder: &'d mut Self::Decoder<'i>) -> &'d Graph<'i> {
-        decoder.graph_mut()
-    }
-}
 
 /// Counts packets by their first byte, and uses their values, so that none is left uncomputed.
 struct Count<P> {
@@ -246,14 +53,14 @@ impl<P: Older> PacketSink<P::Packet, P::Run> for Count<P> {
     }
 }
 
-/// A decoder and its sink. A sink that counts takes rows of packets together, as in the engine.
+/// A decoder and its sink. Rows of packets are taken together, as the engine does where blocks are counted.
 struct Feed<'i, P: Older, S> {
     decoder: P::Decoder<'i>,
     sink: S,
 }
 
 impl<P: Older, S: ElementSink> PacketSink<P::Packet, P::Run> for Feed<'_, P, S> {
-    const RUNS: bool = S::FOLLOWS;
+    const RUNS: bool = true;
 
     #[inline(always)]
     fn packet(&mut self, offset: u64, _: &[u8], packet: &P::Packet) {
@@ -294,10 +101,7 @@ impl<P: Older> Traced<P> {
         let sources = buffer.sources.iter().filter_map(|&index| params(&capture.sources[index]));
         let sources = sources.map(|params| (of(&params), params)).filter(|(bytes, _)| !bytes.is_empty());
         let (unframed, params) = sources.max_by_key(|(bytes, _)| bytes.len())?;
-        let mut framed = Vec::new();
-        let mut framer = Framer::new(Options::default());
-        framer.push(Self::frame_id(&params), &unframed, &mut framed).expect("an ID of a source");
-        framer.flush(&mut framed);
+        let framed = Self::framed(&params, &unframed);
         let mut files = Vec::new();
         for (index, dump) in capture.memory.iter().enumerate() {
             let bytes = fs::read(&dump.path).expect("a memory dump");
@@ -308,6 +112,36 @@ impl<P: Older> Traced<P> {
         }
         let (image, _) = capture.image(&[]);
         Some(Self { name: name.to_owned(), params, unframed, framed, image, files })
+    }
+
+    /// Traces a random program until there are `len` bytes.
+    fn made(name: String, cycles: bool, len: usize) -> Self {
+        let mut rng = Rng::new(1);
+        let code = made::program(&mut rng);
+        let path = out_dir().join("program-a32.bin");
+        fs::write(&path, &code).expect("can be written");
+        let mut builder = Image::builder();
+        builder.raw("program", code.into(), made::BASE, MemorySpace::ANY).expect("is not empty");
+        let image = builder.build();
+        let params = P::with_cycles(cycles);
+        let unframed = params.encode(|encode| {
+            let mut bytes = Vec::new();
+            made::run(&mut rng, &image, cycles, |element| {
+                encode(element, &mut bytes);
+                bytes.len() < len
+            });
+            bytes
+        });
+        let framed = Self::framed(&params, &unframed);
+        Self { name, params, unframed, framed, image, files: vec![(path, made::BASE)] }
+    }
+
+    fn framed(params: &P, unframed: &[u8]) -> Vec<u8> {
+        let mut framed = Vec::new();
+        let mut framer = Framer::new(Options::default());
+        framer.push(Self::frame_id(params), unframed, &mut framed).expect("an ID of a source");
+        framer.flush(&mut framed);
+        framed
     }
 
     /// Sources without frames may have the null ID, which no frame can.
@@ -432,7 +266,7 @@ impl<P: Older> Traced<P> {
             let count = u64::from(block.count);
             return take([block.start, block.end, count << 1 | is_executed], count);
         }
-        let space = tracewright_core::MemorySpace::ANY;
+        let space = MemorySpace::ANY;
         for (index, instruction) in (1..=block.count).zip(Instructions::new(&self.image, space, block)) {
             let end = instruction.address.wrapping_add(instruction.len.into());
             let is_executed = if index == block.count { is_executed } else { 1 };
@@ -463,20 +297,35 @@ impl<P: Older> Traced<P> {
     }
 }
 
+fn made_name(protocol: &str, cycles: bool) -> String {
+    format!("{protocol}, encoder-made{}", if cycles { ", cycles" } else { "" })
+}
+
 pub fn tables(check: bool) -> Result<usize, String> {
     let opencsd = OpenCsd::build();
     if let Err(why) = &opencsd {
         eprintln!("skipped: OpenCSD: {why}");
     }
     let opencsd = opencsd.ok();
-    let Some(captures) = captures() else {
-        skip("benchmarks of PTM and ETMv3", "no shared captures");
-        return Ok(0);
-    };
     if !check {
         head(2, "input | layer | memcpy MB/s | OpenCSD MB/s | tracewright MB/s | of memcpy | x OpenCSD");
     }
     let mut entries = 0;
+    let len = if check { 1 << 14 } else { MADE };
+    let ptm = [false, true].map(|cycles| Traced::<ptm::Params>::made(made_name("PTM", cycles), cycles, len));
+    let etm3 =
+        [false, true].map(|cycles| Traced::<etm3::Params>::made(made_name("ETMv3", cycles), cycles, len));
+    for layer in LAYERS {
+        let lines = ptm.iter().map(|traced| traced.measure(layer, opencsd.as_ref(), check));
+        for line in lines.chain(etm3.iter().map(|traced| traced.measure(layer, opencsd.as_ref(), check))) {
+            println!("{}", line?);
+            entries += 1;
+        }
+    }
+    let Some(captures) = captures() else {
+        skip("benchmarks of PTM and ETMv3", "no shared captures");
+        return Ok(entries);
+    };
     // Nearly all code of Snowball is in no image, and our blocks end at waits (WFI), where OpenCSD's ranges go on.
     for (name, layers) in [("tc2-ptm-rstk-t32", &LAYERS[..]), ("TC2", &LAYERS), ("Snowball", &LAYERS[..1])] {
         let capture = Capture::open(&captures.join("coresight").join(name)).expect("a snapshot");

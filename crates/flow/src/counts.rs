@@ -136,6 +136,12 @@ impl Counts {
         *self.profile.indirect.entry((branch, (to.start(), to.space()))).or_default() += edge.count;
     }
 
+    /// Counts a block that is not a node.
+    #[inline(never)]
+    fn part(&mut self, block: &Block) {
+        *self.profile.blocks.entry((*block, self.space)).or_default() += 1;
+    }
+
     #[cold]
     fn grow(&mut self, graph: &Graph<'_>) {
         self.nodes.resize(graph.len(), [0; 2]);
@@ -143,9 +149,10 @@ impl Counts {
 }
 
 impl ElementSink for Counts {
+    #[inline(always)]
     fn element(&mut self, _: u64, element: &Element) {
         match element {
-            Element::Block(block) => *self.profile.blocks.entry((*block, self.space)).or_default() += 1,
+            Element::Block(block) => self.part(block),
             // The privilege levels of RISC-V are not memory spaces.
             Element::Context(context, isa) if isa.is_arm() => self.space = context.space(),
             _ => {}

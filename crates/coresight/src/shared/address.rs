@@ -169,22 +169,27 @@ impl AddressBytes {
     }
 
     /// Reads the address at the start of a little-endian word as [`read`](Self::read) does, without a branch for each byte. Returns
-    /// `None` for what is rare: five bytes, or exception bytes that follow.
+    /// `None` for what is rare: bytecodes, or a fifth byte that is none.
     #[inline(always)]
-    pub(crate) fn in_word(word: u32, encoding: Encoding) -> Option<(Self, usize)> {
-        let last = (!word & 0x8080_8080).trailing_zeros() as usize / 8;
-        if last == 4 {
-            return None;
+    pub(crate) fn in_long_word(word: u64, encoding: Encoding) -> Option<(Self, usize)> {
+        let last = (!word & 0x80_8080_8080).trailing_zeros() as usize / 8;
+        let low = word as u32;
+        let all = low & 0x7e | low >> 1 & 0x3f80 | low >> 2 & 0x1f_c000 | low >> 3 & 0xfe0_0000;
+        if last >= 4 {
+            let fifth = (word >> 32) as u8;
+            let (state, mask) = match fifth {
+                byte if byte & 0xb0 == 0x10 => (State::Thumb, 0xf),
+                byte if byte & 0xb8 == 0x08 => (State::Arm, 7),
+                _ => return None,
+            };
+            let bits = all | u32::from(fifth & mask) << 28;
+            let exception = fifth & 0x40 != 0;
+            return Some((Self { bits, width: 32, state: Some(state), exception }, MOST_BYTES));
         }
-        let all = word & 0x7e | word >> 1 & 0x3f80 | word >> 2 & 0x1f_c000 | word >> 3 & 0xfe0_0000;
-        let width = match encoding {
-            Encoding::Original => 7 * (last as u8 + 1),
-            Encoding::Alternative => [7, 13, 20, 27][last],
-        };
-        if encoding == Encoding::Alternative && last > 0 && all >> width & 1 == 1 {
-            return None;
-        }
-        Some((Self { bits: all & ((1 << width) - 1), width, state: None, exception: false }, last + 1))
+        let is_short = encoding == Encoding::Alternative && last > 0;
+        let width = 7 * (last as u8 + 1) - u8::from(is_short);
+        let exception = is_short && all >> width & 1 == 1;
+        Some((Self { bits: all & ((1 << width) - 1), width, state: None, exception }, last + 1))
     }
 
     /// Returns the new address, after `previous` in `state`, and its instruction state.
@@ -286,6 +291,61 @@ impl AddressBytes {
     }
 }
 
+/// An address of up to four bytes without exception bytes, which are nearly all, after another one in the same state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Short {
+    /// The new address.
+    pub value: u32,
+    /// Number of bits that are told, as in [`AddressBytes::width`].
+    pub width: u8,
+    /// Number of low bits of the address that are told.
+    pub told: u8,
+    /// Number of bytes.
+    pub len: usize,
+}
+
+impl Short {
+    /// Reads the address at the start of a little-endian word, as [`AddressBytes::read`] and [`AddressBytes::apply`] do, without a branch
+    /// for each byte. Returns `None` for what is rare: five bytes, exception bytes that follow, or bytecodes.
+    #[inline(always)]
+    pub fn in_word(word: u32, encoding: Encoding, previous: u32, state: State) -> Option<Self> {
+        let last = (!word & 0x8080_8080).trailing_zeros() as usize / 8;
+        let form = FORMS[encoding as usize].get(last)?;
+        let bits = word & 0x7e | word >> 1 & 0x3f80 | word >> 2 & 0x1f_c000 | word >> 3 & 0xfe0_0000;
+        if bits & form.exception != 0 || state == State::Jazelle {
+            return None;
+        }
+        let shift = u32::from(state == State::Arm);
+        let value = (previous >> shift & !form.mask | bits & form.mask) << shift;
+        Some(Self { value, width: form.width, told: form.width + shift as u8, len: last + 1 })
+    }
+}
+
+/// A number of bytes.
+#[derive(Clone, Copy)]
+struct Form {
+    /// The bits that are told.
+    mask: u32,
+    /// The bit that tells whether exception bytes follow.
+    exception: u32,
+    width: u8,
+}
+
+/// Forms by encoding, and number of bytes less one.
+static FORMS: [[Form; 4]; 2] = {
+    let mut forms = [[Form { mask: 0, exception: 0, width: 0 }; 4]; 2];
+    let mut index = 0;
+    while index < 8 {
+        let (encoding, last) = (index / 4, index % 4);
+        let is_short = encoding == Encoding::Alternative as usize && last > 0;
+        let width = 7 * (last + 1) - is_short as usize;
+        let exception = if is_short { 1 << width } else { 0 };
+        forms[encoding][last] = Form { mask: (1 << width) - 1, exception, width: width as u8 };
+        index += 1;
+    }
+    forms
+};
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -314,6 +374,44 @@ mod tests {
         );
         check(&[0x81, 0x80, 0x80, 0x80, 0x48], Alternative, arm(0x8000_0558), (0, State::Arm, true));
         check(&[0xc1, 0x2c], Alternative, arm(0xc005_2718), (0xc005_2c80, State::Arm, false));
+    }
+
+    #[test]
+    fn words_are_read_like_bytes() {
+        let mut rng = tracewright_testkit::Rng::new(1);
+        let (mut found, mut short) = ([0; 6], 0);
+        for round in 0..200_000 {
+            let encoding = if round % 2 == 0 { Encoding::Original } else { Encoding::Alternative };
+            // Most bytes say that another follows, so that there are long addresses.
+            let mut bytes = rng.next_u64().to_le_bytes();
+            bytes.iter_mut().for_each(|byte| *byte |= if rng.one_in(4) { 0 } else { 0x80 });
+            bytes[4] &= if rng.one_in(4) { 0xff } else { 0x7f };
+            let word = u64::from_le_bytes(bytes);
+            let expected = AddressBytes::read(&bytes, encoding).ok();
+            match AddressBytes::in_long_word(word, encoding) {
+                None => {
+                    let state = expected.and_then(|(address, _)| address.state);
+                    assert!(expected.is_none() || state == Some(State::Jazelle), "{bytes:02x?}");
+                    found[0] += 1;
+                }
+                read => {
+                    assert_eq!(read, expected, "{bytes:02x?} {encoding:?}");
+                    found[read.map_or(0, |(_, len)| len)] += 1;
+                }
+            }
+            let previous = rng.next_u64() as u32;
+            for state in [State::Arm, State::Thumb, State::Jazelle] {
+                let told = expected.filter(|(address, _)| address.width < 32 && !address.exception);
+                let expected = told.filter(|_| state != State::Jazelle).map(|(address, len)| {
+                    let (value, _) = address.apply(previous, state);
+                    Short { value, width: address.width, told: address.told(state), len }
+                });
+                let read = Short::in_word(word as u32, encoding, previous, state);
+                assert_eq!(read, expected, "{bytes:02x?} {encoding:?} {state:?}");
+                short += u64::from(read.is_some());
+            }
+        }
+        assert!(found.iter().all(|&count| count > 1000) && short > 1000, "{found:?} {short}");
     }
 
     #[test]

@@ -1,11 +1,13 @@
-use tracewright_core::{Context, Element, Exception, GapReason, MemorySpace, Mismatch, Security, TraceOn};
+use tracewright_core::{
+    Context, Element, Exception, GapReason, Isa, MemorySpace, Mismatch, Security, TraceOn,
+};
 use tracewright_flow::{ElementSink, Graph};
 use tracewright_image::{Image, Moment};
 
 use super::data::Access;
 use super::follow::{Place, Whereabouts};
 use crate::etm3::Params;
-use crate::etm3::packet::{Atoms, Branch, ExceptionBytes, ISync, Packet, Reason};
+use crate::etm3::packet::{Atoms, Branch, ExceptionBytes, ISync, InstructionState, Packet, Reason};
 
 /// Options of decoding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -224,6 +226,16 @@ impl<'i> Decoder<'i> {
         {
             return self.atoms(offset, *atoms, sink);
         }
+        if self.stream.state == State::Running
+            && let Packet::Branch(Branch { address, exception: None, .. }) = packet
+            && !self.options.like_opencsd
+            && !self.options.no_image
+        {
+            self.release(offset, sink);
+            if self.place.went(address) {
+                return;
+            }
+        }
         self.other_packet(offset, packet, sink);
     }
 
@@ -380,6 +392,7 @@ impl<'i> Decoder<'i> {
         let target = sync.current.map_or(sync.address.map(|address| (address, sync.state)), |current| {
             Some((current.value, current.state))
         });
+        let mut here = None;
         if begins {
             self.cut(offset, sink);
             self.tell_cycles(offset, sink);
@@ -389,18 +402,20 @@ impl<'i> Decoder<'i> {
                 Reason::DebugExit => TraceOn::Debug,
             };
             sink.element(offset, &Element::TraceOn(reason));
-        } else if let Some((address, _)) = target
-            && !like_opencsd
-            && let Some((here, _)) = self.address()
-            && here != u64::from(address)
-        {
-            self.cut(offset, sink);
-            let mismatch = Mismatch::Missed { from: here, to: address.into() };
-            sink.element(offset, &Element::Mismatch(mismatch));
-            self.place.lose();
+        } else {
+            here = self.address();
+            if let (Some((address, _)), Some((from, _)), false) = (target, here, like_opencsd)
+                && from != u64::from(address)
+            {
+                self.cut(offset, sink);
+                let mismatch = Mismatch::Missed { from, to: address.into() };
+                sink.element(offset, &Element::Mismatch(mismatch));
+                self.place.lose();
+                here = None;
+            }
         }
         let isa_before = self.place.isa();
-        if begins || !self.is_at(target) || like_opencsd {
+        if begins || !is_target(here, target) || like_opencsd {
             match target {
                 Some((address, state)) => self.arrive(address, state, begins),
                 None => self.place.lose(),
@@ -486,6 +501,7 @@ impl<'i> Decoder<'i> {
     }
 
     /// Returns whether the trace may continue: if not, decoding resumes at the next A-Sync.
+    #[inline(always)]
     pub(super) fn is_running(&self) -> bool {
         self.stream.state == State::Running
     }
@@ -535,6 +551,11 @@ impl Stream {
 /// A context of which nothing is known but that it is that of an Armv7 core. Packets tell Hyp mode alone from the others.
 const UNKNOWN: Context =
     Context { level: 1, security: Security::Secure, is_64bit: false, vmid: None, context_id: None };
+
+/// Returns whether `here` is the place that a packet tells.
+pub(super) fn is_target(here: Option<(u64, Isa)>, target: Option<(u32, InstructionState)>) -> bool {
+    target.is_some_and(|(address, state)| here == state.isa().map(|isa| (u64::from(address), isa)))
+}
 
 fn taken(exception: &ExceptionBytes, return_address: Option<u64>) -> Element {
     Element::Exception(Exception {

@@ -1,11 +1,10 @@
 //! Following the program instruction by instruction, through its blocks.
 
-use tracewright_core::stream::Run;
 use tracewright_core::{Block, Class, Element, Ended, Flow, Isa, MemorySpace, Mismatch};
 use tracewright_flow::{ElementSink, Instructions, NodeId, Stop, cut};
 
-use super::decoder::{Decoder, Held};
-use crate::etm3::packet::{Atoms, Headers, InstructionState};
+use super::decoder::{Decoder, Held, is_target};
+use crate::etm3::packet::{Address, Atoms, InstructionState};
 
 /// Maximum number of nodes, after which the graph is emptied.
 const MAX_NODES: usize = 1 << 18;
@@ -16,17 +15,17 @@ const MOST_IN_IT: u8 = 4;
 /// Where execution is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
-    at: At,
+    pub at: At,
     /// Instruction set of the last address.
-    isa: Isa,
+    pub isa: Isa,
     /// Node with the indirect branch that was taken last.
-    from: NodeId,
+    pub from: NodeId,
     /// Instructions left that may belong to an IT block of which nothing is known.
-    unsure: u8,
+    pub unsure: u8,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum At {
+pub(super) enum At {
     /// Not known.
     Unknown,
     /// At an address whose node has not been looked up.
@@ -67,6 +66,18 @@ impl Place {
     /// Reports that the next address is not the target of the last branch.
     pub fn divert(&mut self) {
         self.from = NodeId::NONE;
+    }
+
+    /// Goes where the last branch led, if that was not known before. Returns whether it was so.
+    #[inline(always)]
+    pub fn went(&mut self, to: &Address) -> bool {
+        match (self.at, to.state.isa()) {
+            (At::Unknown, Some(isa)) => {
+                (self.at, self.isa, self.unsure) = (At::Address(to.value.into()), isa, 0);
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Returns the address, if execution is not inside a node.
@@ -123,9 +134,7 @@ impl Decoder<'_> {
 
     /// Returns whether execution is at this address.
     pub(super) fn is_at(&self, target: Option<(u32, InstructionState)>) -> bool {
-        target.is_some_and(|(address, state)| {
-            self.address() == state.isa().map(|isa| (u64::from(address), isa))
-        })
+        is_target(self.address(), target)
     }
 
     /// Continues at an address. `begins`: how execution came there is not known.
@@ -153,19 +162,6 @@ impl Decoder<'_> {
             self.place.at = At::Address(part.end);
             self.tell_cycles(offset, sink);
         }
-    }
-
-    /// Decodes a row of P-headers, the first of which began at stream position `offset`. The result is that of decoding them one by one,
-    /// but faster.
-    #[inline(always)]
-    pub fn headers(&mut self, offset: u64, row: Headers, sink: &mut impl ElementSink) {
-        if !self.is_running() || self.options.like_opencsd {
-            return row.each(offset, |offset, _, packet| self.packet(offset, packet, sink));
-        }
-        for (offset, header) in (offset..).zip(row.iter()) {
-            self.atoms(offset, row.atoms(header), sink);
-        }
-        self.last_offset = Some(offset + row.len() as u64 - 1);
     }
 
     /// Runs over the instructions of a P-header. The last one is held back.
@@ -204,11 +200,16 @@ impl Decoder<'_> {
     #[inline(never)]
     fn across(&mut self, offset: u64, atoms: Atoms, sink: &mut impl ElementSink) {
         self.release(offset, sink);
+        self.atoms_from(0, offset, atoms, sink);
+    }
+
+    /// Runs over the instructions of a P-header from `first` on. Nothing is held back before, and then the last one.
+    pub(super) fn atoms_from(&mut self, first: u8, offset: u64, atoms: Atoms, sink: &mut impl ElementSink) {
         let Some(last) = atoms.count.checked_sub(1) else {
             self.stream.cycles = self.stream.cycles.saturating_add(atoms.cycles.into());
             return;
         };
-        for index in 0..last {
+        for index in first..last {
             self.atom(offset, atoms.passed(index), atoms.cycles_before(index), sink);
         }
         let (passed, cycles) = (atoms.passed(last), atoms.cycles_before(last));
@@ -269,7 +270,7 @@ impl Decoder<'_> {
     }
 
     /// Looks up the node at the current address.
-    fn look_up(&mut self, offset: u64, sink: &mut impl ElementSink) -> Option<NodeId> {
+    pub(super) fn look_up(&mut self, offset: u64, sink: &mut impl ElementSink) -> Option<NodeId> {
         let At::Address(address) = self.place.at else {
             if self.place.from.is_some() {
                 let last = self.graph.node(self.place.from).last();

@@ -7,5 +7,6 @@ mod data;
 mod decoder;
 mod follow;
 mod opencsd;
+mod rows;
 
 pub use decoder::{Decoder, Options, Snapshot};

@@ -6,7 +6,7 @@ use tracewright_core::stream::{PacketSink, Run};
 
 use super::{Address, Branch, Headers, Packet, TraceState};
 use crate::etm3::Params;
-use crate::shared::address::AddressBytes;
+use crate::shared::address::Short;
 
 /// Reads packets from `bytes[at..]` while they are of a common kind and not too near the end. Returns where the first other packet
 /// starts. `position` is the stream position of `bytes[0]`.
@@ -35,15 +35,14 @@ pub(super) fn run<S: PacketSink<Packet, Headers>>(
             row.len()
         } else if word & 1 == 1 {
             let Some(isa) = state.state else { break };
-            let word = word as u32;
-            let Some((told, len)) = AddressBytes::in_word(word, params.encoding) else { break };
             let (previous, known) = state.address;
-            let (value, _) = told.apply(previous, isa);
-            let known = known.max(told.told(isa));
+            let Some(short) = Short::in_word(word as u32, params.encoding, previous, isa) else { break };
+            let Short { value, told, len, .. } = short;
+            let known = known.max(told);
             state.address = (value, known);
-            let address = Address { value, told: told.told(isa), known, state: isa };
+            let address = Address { value, told, known, state: isa };
             let branch = Branch { address, new_state: false, exception: None, deprecated: false };
-            sink.packet(offset, &window[..len], &Packet::Branch(branch));
+            sink.packet(offset, window.get(..len).unwrap_or_default(), &Packet::Branch(branch));
             len
         } else {
             break;

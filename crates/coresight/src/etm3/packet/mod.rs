@@ -15,7 +15,7 @@ pub use crate::shared::address::State as InstructionState;
 pub use crate::shared::exception::ExceptionBytes;
 pub use crate::shared::{ASYNC, ZEROS};
 pub use emit::Emitter;
-pub use headers::Headers;
+pub use headers::{Headers, Sums};
 pub use kind::Kind;
 pub use opencsd::write as write_opencsd;
 pub use parser::Parser;

@@ -53,7 +53,12 @@ impl Payload<'_> {
     }
 
     /// Reads a little-endian value of `len` bytes, at most four.
+    #[inline]
     fn value(&mut self, len: u8) -> Result<u32> {
+        if let (Some(four), 1..) = (self.bytes.get(self.read..).and_then(<[u8]>::first_chunk), len) {
+            self.read += usize::from(len);
+            return Ok(u32::from_le_bytes(*four) & u32::MAX >> (32 - 8 * u32::from(len)));
+        }
         (0..len).try_fold(0, |value, index| Ok(value | u32::from(self.byte()?) << (8 * index)))
     }
 
@@ -96,7 +101,10 @@ impl Payload<'_> {
             };
             return Ok((address, Some(exception), true));
         }
-        let (address, len) = match AddressBytes::read(rest, encoding) {
+        let in_word = rest
+            .first_chunk()
+            .and_then(|bytes| AddressBytes::in_long_word(u64::from_le_bytes(*bytes), encoding));
+        let (address, len) = match in_word.map_or_else(|| AddressBytes::read(rest, encoding), Ok) {
             Ok(found) => found,
             Err(NoAddress::More) => return Err(Stop::More),
             Err(NoAddress::Bad(len)) => {
@@ -180,6 +188,11 @@ pub(super) fn read(
     state: &mut TraceState,
 ) -> Result<(Packet, usize)> {
     let header = bytes[0];
+    if let 0x08 | 0x70 = header
+        && let Some((sync, len)) = bytes.first_chunk().and_then(|bytes| i_sync_in(bytes, params, state))
+    {
+        return Ok((Packet::ISync(sync), len));
+    }
     let Some(kind) = kind_of(header) else { return Err(Stop::Bad(Packet::Reserved { header }, 1)) };
     let exists = match kind {
         Kind::OutOfOrder | Kind::StoreFailed => params.data_values(),
@@ -281,6 +294,47 @@ pub(super) fn read(
     };
     *state = next;
     Ok((packet, payload.read))
+}
+
+/// Reads the I-Sync at the start of these bytes, and its length, as [`read`] does. Returns `None` for what is rare: cycle counts of more
+/// than two bytes, accesses under way, and trace without instructions.
+#[inline]
+fn i_sync_in(bytes: &[u8; 16], params: &Params, state: &mut TraceState) -> Option<(ISync, usize)> {
+    // Eight bytes from one of the first eight.
+    let word = |from: usize| bytes[from % 8..].first_chunk().map_or(0, |eight| u64::from_le_bytes(*eight));
+    let (mut len, mut cycles) = (1, None);
+    if bytes[0] == 0x70 {
+        let (first, second) = (u32::from(bytes[1]), u32::from(bytes[2]));
+        let has_second = first >> 7;
+        if has_second & second >> 7 == 1 {
+            return None;
+        }
+        cycles = Some(first & 0x7f | (second & 0x7f & has_second.wrapping_neg()) << 7);
+        len += 1 + has_second as usize;
+    }
+    let size = params.context_id_bytes;
+    let context_id = (size > 0).then(|| word(len) as u32 & u32::MAX >> (32 - 8 * u32::from(size)));
+    len += usize::from(size);
+    let word = word(len);
+    let (info, value) = (word as u8, (word >> 8) as u32);
+    if info & 0x90 != 0 || !params.instructions() {
+        return None;
+    }
+    let (instruction_state, address) =
+        if value & 1 != 0 { (InstructionState::Thumb, value & !1) } else { (InstructionState::Arm, value) };
+    (state.address, state.state) = ((address, 32), Some(instruction_state));
+    let sync = ISync {
+        cycles,
+        context_id,
+        reason: Reason::from_bits(info >> 5),
+        non_secure: info & 0x08 != 0,
+        hyp: params.has_virtualisation() && info & 0x02 != 0,
+        alternative: params.minor() >= 3 && info & 0x04 != 0,
+        address: Some(address),
+        state: instruction_state,
+        current: None,
+    };
+    Some((sync, len + 5))
 }
 
 /// Reads an I-Sync after its header and cycle count.

@@ -266,6 +266,13 @@ impl Atoms {
         let most = MOST[self.form as usize][(index > 0) as usize];
         if self.cycles < most { self.cycles } else { most }
     }
+
+    /// Returns the number of cycles before an instruction and all those before it.
+    #[inline(always)]
+    pub(crate) const fn cycles_through(&self, index: u8) -> u8 {
+        let most = if matches!(self.form, Form::Run) { index + 1 } else { u8::MAX };
+        if self.cycles < most { self.cycles } else { most }
+    }
 }
 
 /// A timestamp packet.

@@ -327,12 +327,12 @@ impl<'i> Decoder<'i> {
             return false;
         }
         let mut tell = Tell::new(offset, self.options, sink);
-        let result = self.walker.branch(taken, &mut tell);
+        let result = self.walker.branches(u32::from(taken), 1, &mut tell);
         let any = tell.any;
         drop(tell);
         match result {
-            Ok(()) => any,
-            Err(stuck) => {
+            Ok(_) => any,
+            Err((stuck, _)) => {
                 self.stuck(offset, stuck, 0, sink);
                 false
             }

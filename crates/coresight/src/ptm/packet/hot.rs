@@ -8,7 +8,7 @@ use tracewright_core::stream::PacketSink;
 use super::read::{State, atoms};
 use super::{Address, Atoms, Branch, Packet, cycles};
 use crate::ptm::Params;
-use crate::shared::address::{AddressBytes, Encoding};
+use crate::shared::address::{Encoding, Short};
 
 /// Reads packets from `bytes[at..]` while they are of a common kind and not too near the end. Returns where the first other packet
 /// starts. `position` is the stream position of `bytes[0]`.
@@ -30,9 +30,9 @@ pub(super) fn run<S: PacketSink<Packet>>(
         let offset = end - rest.len() as u64;
         let is_branch = word & 1 == 1;
         let len = if is_branch {
-            let Some((told, mut len)) = AddressBytes::in_word(word as u32, Encoding::Alternative) else {
-                break;
-            };
+            let encoding = Encoding::Alternative;
+            let Some(short) = Short::in_word(word as u32, encoding, previous, isa) else { break };
+            let mut len = short.len;
             let cycles = if params.cycle_accurate {
                 let Some((cycles, more)) = cycles::in_word((word >> (8 * len)) as u32) else { break };
                 len += more;
@@ -40,24 +40,31 @@ pub(super) fn run<S: PacketSink<Packet>>(
             } else {
                 None
             };
-            (previous, _) = told.apply(previous, isa);
-            known = known.max(told.told(isa));
+            (previous, known) = (short.value, known.max(short.told));
             let address = Address {
                 value: previous,
                 state: isa,
                 alternative,
-                width: told.width,
+                width: short.width,
                 known,
                 changes_state: false,
                 information: false,
             };
-            sink.packet(offset, &window[..len], &Packet::Branch(Branch { address, exception: None, cycles }));
+            sink.packet(
+                offset,
+                window.get(..len).unwrap_or_default(),
+                &Packet::Branch(Branch { address, exception: None, cycles }),
+            );
             len
         } else if word & 0x80 == 0 {
             break;
         } else if params.cycle_accurate {
             let Some((cycles, len)) = cycles::in_word(word as u32) else { break };
-            sink.packet(offset, &window[..len], &Packet::CycleAtom { taken: word & 2 == 0, cycles });
+            sink.packet(
+                offset,
+                window.get(..len).unwrap_or_default(),
+                &Packet::CycleAtom { taken: word & 2 == 0, cycles },
+            );
             len
         } else {
             let atoms = ATOMS[word as usize >> 1 & 0x3f];

@@ -45,6 +45,11 @@ pub(super) fn read(bytes: &[u8], params: &Params, state: &mut State) -> Result<(
     if header & 1 == 1 {
         return branch(bytes, params, state);
     }
+    if header == 8
+        && let Some((sync, len)) = bytes.first_chunk().and_then(|bytes| i_sync_in(bytes, params, state))
+    {
+        return Ok((Packet::ISync(sync), len));
+    }
     other(header, bytes, params, state)
 }
 
@@ -70,10 +75,16 @@ pub(super) const fn atoms(header: u8) -> Option<Atoms> {
 }
 
 fn branch(bytes: &[u8], params: &Params, state: &mut State) -> Result<(Packet, usize), Stop> {
-    let (told, mut len) = AddressBytes::read(bytes, Encoding::Alternative).map_err(|error| match error {
-        NoAddress::More => Stop::More,
-        NoAddress::Bad(len) => malformed(bytes[0], len),
-    })?;
+    let in_word = bytes
+        .first_chunk()
+        .and_then(|bytes| AddressBytes::in_long_word(u64::from_le_bytes(*bytes), Encoding::Alternative));
+    let (told, mut len) = match in_word {
+        Some(found) => found,
+        None => AddressBytes::read(bytes, Encoding::Alternative).map_err(|error| match error {
+            NoAddress::More => Stop::More,
+            NoAddress::Bad(len) => malformed(bytes[0], len),
+        })?,
+    };
     let mut exception = None;
     if told.exception {
         let (found, more) = ExceptionBytes::read(&bytes[len..]).ok_or(Stop::More)?;
@@ -126,7 +137,13 @@ fn count(bytes: &[u8], len: &mut usize) -> Result<u32, Stop> {
     Ok(count)
 }
 
+/// Reads a little-endian number of one to four bytes.
+#[inline]
 fn number(bytes: &[u8], len: &mut usize, count: u8) -> Result<u32, Stop> {
+    if let (Some(four), 1..) = (bytes.get(*len..).and_then(<[u8]>::first_chunk), count) {
+        *len += usize::from(count);
+        return Ok(u32::from_le_bytes(*four) & u32::MAX >> (32 - 8 * u32::from(count)));
+    }
     let end = *len + usize::from(count);
     let found = bytes.get(*len..end).ok_or(Stop::More)?;
     *len = end;
@@ -148,19 +165,7 @@ fn other(header: u8, bytes: &[u8], params: &Params, state: &mut State) -> Result
                 0 => None,
                 size => Some(number(bytes, &mut len, size)?),
             };
-            let sync = ISync {
-                reason,
-                address: address & !1,
-                thumb: address & 1 == 1,
-                non_secure: info & 8 != 0,
-                alternative: info & 4 != 0,
-                hyp: info & 2 != 0,
-                cycles,
-                context_id,
-            };
-            (state.address, state.known) = (sync.address, 32);
-            state.isa = Some((sync.state(), sync.alternative));
-            Packet::ISync(sync)
+            Packet::ISync(i_sync(address, info, cycles, context_id, state))
         }
         Kind::Trigger => Packet::Trigger,
         Kind::Vmid => Packet::Vmid(number(bytes, &mut len, 1)? as u8),
@@ -192,6 +197,42 @@ fn other(header: u8, bytes: &[u8], params: &Params, state: &mut State) -> Result
         _ => return Err(RESERVED),
     };
     Ok((packet, len))
+}
+
+/// Returns an I-Sync, and remembers what it told.
+#[inline(always)]
+fn i_sync(address: u32, info: u8, cycles: Option<u32>, context_id: Option<u32>, state: &mut State) -> ISync {
+    let sync = ISync {
+        reason: ISyncReason::of(info >> 5),
+        address: address & !1,
+        thumb: address & 1 == 1,
+        non_secure: info & 8 != 0,
+        alternative: info & 4 != 0,
+        hyp: info & 2 != 0,
+        cycles,
+        context_id,
+    };
+    (state.address, state.known) = (sync.address, 32);
+    state.isa = Some((sync.state(), sync.alternative));
+    sync
+}
+
+/// Reads the I-Sync at the start of these bytes as [`read`] does, and its length. Returns `None` for what is rare: a cycle count of more
+/// than two bytes.
+#[inline(always)]
+fn i_sync_in(bytes: &[u8; 16], params: &Params, state: &mut State) -> Option<(ISync, usize)> {
+    // Eight bytes from one of the first nine.
+    let word = |from: usize| bytes[from..].first_chunk().map_or(0, |eight| u64::from_le_bytes(*eight));
+    let first = word(0);
+    let info = (first >> 40) as u8;
+    let (mut len, mut cycles) = (6, None);
+    if params.cycle_accurate && ISyncReason::of(info >> 5) != ISyncReason::Periodic {
+        let (count, more) = cycles::in_word((first >> 48) as u32)?;
+        (cycles, len) = (Some(count), len + more);
+    }
+    let size = params.context_id_bytes;
+    let context_id = (size > 0).then(|| word(len % 9) as u32 & u32::MAX >> (32 - 8 * u32::from(size)));
+    Some((i_sync((first >> 8) as u32, info, cycles, context_id, state), len + usize::from(size)))
 }
 
 fn a_sync(bytes: &[u8]) -> Result<(Packet, usize), Stop> {
