@@ -21,7 +21,6 @@ pub fn is_meant(word: &str) -> bool {
     word == SIZE || program_of(word).is_some()
 }
 
-
 pub fn tables(only: Option<&str>, check: bool) -> Result<usize, String> {
     match only {
         None => Ok(speed::tables(None, check)? + size::tables(check)?),
