@@ -64,7 +64,7 @@ pub fn add(all: &mut Vec<Did>, did: Did) {
     }
     match all.last_mut() {
         Some(Did::Ran(last)) if Run { times: 1, ..*last } == Run { times: 1, ..run } => {
-            last.times += run.times
+            last.times += run.times;
         }
         _ => all.push(Did::Ran(run)),
     }

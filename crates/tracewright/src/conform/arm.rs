@@ -188,7 +188,7 @@ impl Core {
     fn tick(&mut self, by: u64) {
         self.time += by;
         let value = self.time;
-        self.tell(Element::Timestamp { value, cycles: (by % 3 == 0).then_some(by as u32) });
+        self.tell(Element::Timestamp { value, cycles: by.is_multiple_of(3).then_some(by as u32) });
     }
 }
 
@@ -321,6 +321,7 @@ fn table(core: &Core) -> String {
 }
 
 /// A case: name, purpose, options by name, what else is set, and whether the program is T32.
+#[derive(Clone, Copy)]
 struct Spec {
     name: &'static str,
     about: &'static str,
@@ -374,7 +375,7 @@ const SPECS: &[Spec] = &[
     case("broadcast", "each taken branch has an address", &["branch_broadcast=on"], |_, _| {}),
     t32(case("broadcast-t32", "each taken branch has an address, T32", &["branch_broadcast=on"], |_, _| {})),
     case("contexts", "context IDs and virtual machine IDs", &["context_id=on"], |registers, _| {
-        registers.trcconfigr |= VMID
+        registers.trcconfigr |= VMID;
     }),
     t32(case("contexts-t32", "context IDs, T32", &["context_id=on"], |_, _| {})),
     case("times", "timestamps", &["timestamps=on"], |_, _| {}),
@@ -390,7 +391,7 @@ const SPECS: &[Spec] = &[
         |registers, _| registers.trcconfigr |= CYCLES | VMID,
     ),
     case("version-4-0", "ETMv4.0", &["version=4.0", "return_stack=on", "context_id=on"], |registers, _| {
-        registers.trcconfigr |= VMID
+        registers.trcconfigr |= VMID;
     }),
     case("version-4-6", "ETMv4.6", &["version=4.6", "return_stack=on", "context_id=on"], |_, _| {}),
     case("commits", "elements are committed by packets", &[], |registers, options| {

@@ -36,7 +36,7 @@ pub fn begin(dir: &Path, force: bool) -> Result<PathBuf, Error> {
     if let Ok(there) = is_there {
         let is_empty = || fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_none());
         let is_kit = there.is_dir() && (dir.join(MANIFEST).is_file() || is_empty());
-        if !is_kit && !(force && there.is_dir()) {
+        if !(is_kit || force && there.is_dir()) {
             let what = "there is something else than a kit: give another folder, or replace it with --force";
             return Err(Error::Kit(format!("{}: {what}", dir.display())));
         }

@@ -213,7 +213,7 @@ impl HartSink for Losing {
     fn trap(&mut self, trap: &Trap) {
         if !self.is_lost() {
             self.tell(|encoder, out| {
-                encoder.trap(trap.pc, trap.interrupt, &mut |packet, time| out(packet, time))
+                encoder.trap(trap.pc, trap.interrupt, &mut |packet, time| out(packet, time));
             });
         }
     }
