@@ -59,25 +59,20 @@ impl Memory {
         if let Some(at) = theirs.iter().position(|step| step.is_endless) {
             return differ(at.min(ours.len()), at, Reason::TooLong);
         }
-        if let Some((ours_at, theirs_at)) = first(&our.facts(rules), &their.facts(rules)) {
-            return differ(ours_at.unwrap_or(ours.len()), theirs_at.unwrap_or(theirs.len()), Reason::Fields);
-        }
         if ours.iter().any(Step::lacks_code) {
             return differ(0, 0, Reason::NoCode);
         }
-        if let Some((ours_at, theirs_at)) = first(&our.did(), &their.did()) {
-            return differ(
-                ours_at.unwrap_or(ours.len()),
-                theirs_at.unwrap_or(theirs.len()),
-                Reason::Execution,
-            );
-        }
-        if let Some((ours_at, theirs_at)) = first(&our.outcomes(rules), &their.outcomes(rules)) {
-            return differ(
-                ours_at.unwrap_or(ours.len()),
-                theirs_at.unwrap_or(theirs.len()),
-                Reason::Outcomes,
-            );
+        // A wrong path shifts all that comes after it: the first of these is the cause.
+        let found = [
+            (first(&our.did(), &their.did()), Reason::Execution),
+            (first(&our.facts(rules), &their.facts(rules)), Reason::Fields),
+            (first(&our.outcomes(rules), &their.outcomes(rules)), Reason::Outcomes),
+        ];
+        let place =
+            |at: (Option<usize>, Option<usize>)| (at.0.unwrap_or(ours.len()), at.1.unwrap_or(theirs.len()));
+        let found = found.into_iter().filter_map(|(at, reason)| Some((place(at?), reason)));
+        if let Some(((ours_at, theirs_at), reason)) = found.min_by_key(|(at, _)| at.0.min(at.1)) {
+            return differ(ours_at, theirs_at, reason);
         }
         if rules.half_words(ours, self.counter) != rules.half_words(theirs, self.counter) {
             return differ(0, 0, Reason::Counts);
