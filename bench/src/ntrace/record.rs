@@ -21,8 +21,7 @@ impl Mix {
 }
 
 fn returns(config: Config) -> Config {
-    let implicit_return = ImplicitReturn::Stack;
-    Config { params: Params { implicit_return, ..config.params.clone() }, ..config }
+    Config { params: Params { implicit_return: ImplicitReturn::Stack, ..config.params }, ..config }
 }
 
 fn repeats(config: Config) -> Config {
@@ -31,12 +30,12 @@ fn repeats(config: Config) -> Config {
 
 fn all(config: Config) -> Config {
     let config = repeats(returns(config));
-    let params = Params { sequential_jump: true, extend_addr_msb: true, ..config.params.clone() };
+    let params = Params { sequential_jump: true, extend_addr_msb: true, ..config.params };
     Config { params, ..config }
 }
 
 fn branches(config: Config) -> Config {
-    Config { params: Params { mode: Mode::Branch, ..config.params.clone() }, ..config }
+    Config { params: Params { mode: Mode::Branch, ..config.params }, ..config }
 }
 
 /// What the reference code does beside its options.

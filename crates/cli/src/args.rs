@@ -52,6 +52,10 @@ pub struct CaptureArgs {
         long_help = RawSource::help()
     )]
     pub sources: Vec<RawSource>,
+
+    /// Trace file in place of that of the capture folder.
+    #[arg(skip)]
+    pub trace_file: Option<PathBuf>,
 }
 
 /// Packings by name.
@@ -84,6 +88,7 @@ impl CaptureArgs {
         let options = self.symfs.iter().fold(OpenOptions::new(), OpenOptions::symbol_folder);
         let options = self.debuginfod().into_iter().fold(options, OpenOptions::debuginfod);
         let options = self.sources.iter().cloned().fold(options, OpenOptions::source);
+        let options = self.trace_file.iter().fold(options, OpenOptions::trace_file);
         self.packing.into_iter().fold(options, OpenOptions::packing)
     }
 

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::Args;
-pub use tracewright_capture::control::near;
 use tracewright_capture::control::{ControlRequest, EventList};
 use tracewright_capture::{Condition, Error};
 

@@ -58,7 +58,9 @@ pub struct Opts {
     #[arg(long = "image", value_name = "FILE[@ADDR]", value_parser = image)]
     images: Vec<ImageFile>,
 
-    /// The protocol of the trace. If not given, it is E-Trace for RISC-V, and ETMv4 for Arm.
+    /// The protocol of the trace.
+    ///
+    /// If not given, it is E-Trace for RISC-V, and ETMv4 for Arm.
     #[arg(long, value_parser = protocols(""))]
     protocol: Option<String>,
 

@@ -4,6 +4,7 @@ mod annotate;
 mod args;
 mod capture;
 mod clocks;
+mod conform;
 mod control;
 mod coverage;
 mod decode;
@@ -76,6 +77,7 @@ ends with the status of the program that it ran.";
 enum Verb {
     Annotate(annotate::Opts),
     Completions(shell::CompletionsOpts),
+    Conform(conform::Opts),
     Coverage(coverage::Opts),
     Decode(decode::Opts),
     Demo(demo::Opts),
@@ -102,8 +104,9 @@ type AugmentArgs = fn(Command) -> Command;
 
 /// Verbs that are parsed without the others, and what describes the options of each. (Those that are not here print the
 /// options of all.)
-const ALONE: [(&str, AugmentArgs); 15] = [
+const ALONE: [(&str, AugmentArgs); 16] = [
     ("annotate", annotate::Opts::augment_args),
+    ("conform", conform::Opts::augment_args),
     ("coverage", coverage::Opts::augment_args),
     ("decode", decode::Opts::augment_args),
     ("demo", demo::Opts::augment_args),
@@ -151,6 +154,7 @@ fn main() -> ExitCode {
     let outcome = match verb {
         Verb::Annotate(opts) => annotate::run(&opts),
         Verb::Completions(opts) => shell::completions(&opts, Cli::command()),
+        Verb::Conform(opts) => conform::run(&opts),
         Verb::Coverage(opts) => coverage::run(&opts),
         Verb::Decode(opts) => decode::run(&opts),
         Verb::Demo(opts) => demo::run(&opts),

@@ -101,6 +101,11 @@ impl Counts {
         rows
     }
 
+    /// Returns all kinds that the protocol has, with the number of packets of each.
+    pub fn all(&self) -> impl Iterator<Item = (&'static Kind, u64)> {
+        self.kinds.iter().zip(self.by_kind).map(|(kind, (packets, _))| (kind, packets))
+    }
+
     /// Returns the number of packets and of bytes. Bytes skipped in a row count as one packet, as a [`Visitor`] gets them.
     pub fn total(&self) -> (u64, u64) {
         self.by_kind.iter().fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1))

@@ -196,6 +196,11 @@ impl Params {
         self.cycle_counting
     }
 
+    /// Returns whether returns that a stack of calls predicts have no address (TRCCONFIGR.RS).
+    pub fn has_return_stack(&self) -> bool {
+        self.return_stack
+    }
+
     /// Returns whether WFI and WFE have atoms (TRCIDR2.WFXMODE).
     pub fn waits_are_p0(&self) -> bool {
         self.waits_are_p0

@@ -92,6 +92,11 @@ impl Params {
         }
     }
 
+    /// Returns whether targets of returns may be left out.
+    pub fn has_implicit_returns(&self) -> bool {
+        self.implicit_return != ImplicitReturn::Off
+    }
+
     /// Returns a timestamp after the wrap at its width.
     pub(crate) const fn wrapped(&self, time: u64) -> u64 {
         time & (u64::MAX >> (64 - self.ts_width as u32))

@@ -73,6 +73,9 @@ pub mod channel_text;
 #[cfg(feature = "capture")]
 pub mod check;
 mod clocks;
+pub mod compare;
+#[cfg(feature = "capture")]
+pub mod conform;
 pub mod csv;
 pub mod disassembly;
 mod error;
@@ -87,6 +90,8 @@ pub mod listing;
 pub mod log;
 mod missing;
 pub mod names;
+#[cfg(feature = "capture")]
+pub mod no_instructions;
 mod open;
 pub mod opencsd;
 mod outcome;
@@ -104,6 +109,7 @@ pub mod timeline;
 mod totals;
 mod trace;
 pub mod words;
+mod wrap;
 
 #[cfg(feature = "capture")]
 pub use tracewright_capture as capture;

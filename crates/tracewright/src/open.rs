@@ -22,6 +22,7 @@ pub struct OpenOptions {
     images: Vec<ImageFile>,
     accept_mismatch: bool,
     debuginfod: Option<Debuginfod>,
+    trace_file: Option<PathBuf>,
 }
 
 impl OpenOptions {
@@ -69,6 +70,13 @@ impl OpenOptions {
     #[must_use]
     pub fn debuginfod(mut self, debuginfod: Debuginfod) -> Self {
         self.debuginfod = Some(debuginfod);
+        self
+    }
+
+    /// Reads another file in place of the trace file of a capture folder, which then only describes it.
+    #[must_use]
+    pub fn trace_file(mut self, file: impl Into<PathBuf>) -> Self {
+        self.trace_file = Some(file.into());
         self
     }
 
@@ -124,7 +132,15 @@ impl OpenOptions {
         };
         if path.is_dir() {
             self.refuse_description(path, "a capture folder")?;
-            let capture = Capture::open(path)?;
+            let mut capture = Capture::open(path)?;
+            if let Some(file) = &self.trace_file {
+                match capture.buffers.as_mut_slice() {
+                    [buffer] if buffer.pieces.is_none() && buffer.ring.is_none() => {
+                        (buffer.path, buffer.contents) = (file.clone(), None);
+                    }
+                    _ => return Err(failed("more than one trace buffer: no other file can take its place")),
+                }
+            }
             return refuse_folders().map(|()| capture);
         }
         #[cfg(feature = "capture")]

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use tracewright_engine::{Found, Lost, Place, Source, Visitor};
+use tracewright_engine::{Found, Line, Lost, Place, Source, Visitor};
 use tracewright_input::{Buffer, Capture};
 
 /// A printer of packets in one style.
@@ -118,5 +118,65 @@ impl<W: Write, P: PacketPrinter> Visitor for PrintPackets<'_, W, P> {
 
     fn is_done(&self) -> bool {
         self.failed.is_err()
+    }
+}
+
+/// One object per line, after the line that every listing begins with. Addresses, timestamps and other 64-bit values are hexadecimal strings: JSON numbers lose
+/// bits above 53.
+#[derive(Debug)]
+pub struct JsonPackets {
+    first: String,
+    /// What all objects of a buffer begin with.
+    start: String,
+    line: Line,
+}
+
+impl JsonPackets {
+    /// Creates a printer that writes this line before all others.
+    pub fn new(first: String) -> Self {
+        Self { first, start: String::new(), line: Line::default() }
+    }
+}
+
+impl PacketPrinter for JsonPackets {
+    fn buffer(&mut self, out: &mut impl Write, _: &Capture, buffer: &Buffer) -> io::Result<()> {
+        if self.start.is_empty() {
+            out.write_all(self.first.as_bytes())?;
+        }
+        self.start = format!(r#"{{"buffer":{},"offset":"#, serde_json::to_string(&buffer.name)?);
+        Ok(())
+    }
+
+    fn packet(&mut self, out: &mut impl Write, found: &Found<'_>) -> io::Result<()> {
+        let Self { start, line, .. } = self;
+        let Found { source, place, bytes, kind, packet, .. } = *found;
+        line.clear();
+        line.text(start).decimal(place.offset);
+        if let Some(source) = source {
+            line.text(r#","id":"#).decimal(source.id.into());
+        }
+        line.text(r#","kind":""#).text(kind.name).text(r#"","hex":""#);
+        for byte in bytes {
+            line.hex_byte(*byte);
+        }
+        line.text("\"");
+        packet.fields(line);
+        line.text("}\n");
+        out.write_all(line.bytes())
+    }
+
+    fn fillers(&mut self, out: &mut impl Write, fillers: &Fillers) -> io::Result<()> {
+        let Fillers { id, offset, kind, count } = fillers;
+        let id = id.map_or(String::new(), |id| format!(r#","id":{id}"#));
+        writeln!(out, r#"{}{offset}{id},"kind":"{kind}","packets":{count}}}"#, self.start)
+    }
+
+    fn lost(&mut self, out: &mut impl Write, lost: &Lost) -> io::Result<()> {
+        let Lost { offset, len, reason } = lost;
+        writeln!(out, r#"{}{offset},"kind":"Lost","bytes":{len},"reason":"{reason}"}}"#, self.start)
+    }
+
+    fn reset(&mut self, out: &mut impl Write, offset: u64) -> io::Result<()> {
+        writeln!(out, r#"{}{offset},"kind":"Barrier"}}"#, self.start)
     }
 }

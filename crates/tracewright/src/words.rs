@@ -6,6 +6,8 @@ use tracewright_input::{Buffer, Capture, Protocol, Source};
 pub use tracewright_isa::riscv::privilege_name as privilege;
 use tracewright_profile::DEEPEST;
 
+pub use crate::wrap::wrap;
+
 /// Returns a noun as it follows a count: `branch` after 1, `branches` after any other.
 pub fn plural(count: u64, noun: &str) -> String {
     match noun.strip_suffix('y') {

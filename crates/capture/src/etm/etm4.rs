@@ -37,7 +37,9 @@ impl UnitSettings for Settings {
         // OpenCSD warns if these are missing.
         let more = ["TRCIDR9", "TRCIDR10", "TRCIDR11", "TRCIDR12", "TRCIDR13"].map(|name| (name, 0));
         let registers = registers.named().map(|(name, value)| (name, value.into())).chain(more).collect();
-        Ok(Device { kind: "ETM4.2", registers, unit: Etm4 { encoder, port } })
+        let kinds = ["ETM4.0", "ETM4.1", "ETM4.2", "ETM4.3", "ETM4.4", "ETM4.5", "ETM4.6"];
+        let kind = kinds[usize::from(self.version) % kinds.len()];
+        Ok(Device { kind, registers, unit: Etm4 { encoder, port } })
     }
 
     fn remark(&self) -> Option<Remark> {

@@ -15,6 +15,8 @@ use crate::{Error, options};
 pub struct Settings {
     /// The core's type, as snapshots name it.
     pub core: String,
+    /// Minor version of ETMv4.
+    pub version: u8,
     /// Whether threads are in the 64-bit state.
     pub is_64bit: bool,
     /// Whether returns that a return stack predicts are sent without an address (TRCCONFIGR.RS).
@@ -33,6 +35,8 @@ pub struct Settings {
 
 /// All settings: name, default, meaning.
 const ALL: &[(&str, &str, &str)] = &[
+    ("version", "4.2", "of ETMv4: 4.0 to 4.6"),
+    ("params", "", "a file of such options, a line each; or FILE.scf alone"),
     ("core", "Cortex-A76", "the core's type; Cortex-A32 for 32-bit programs"),
     ("return_stack", "on", "returns to where calls were have no address"),
     ("context_id", "on", "contexts tell Linux's number of the thread"),
@@ -48,6 +52,7 @@ impl Settings {
         Self {
             // Both have an ETMv4, and OpenCSD knows them. The first also has branches with pointer authentication.
             core: if is_64bit { "Cortex-A76" } else { "Cortex-A32" }.into(),
+            version: 2,
             is_64bit,
             return_stack: true,
             context_id: true,
@@ -60,7 +65,7 @@ impl Settings {
 
     /// Sets options, each given as `name=value`.
     pub fn with(mut self, pairs: &[String]) -> Result<Self, Error> {
-        for (name, value) in options::pairs(pairs)? {
+        for (name, value) in options::pairs(&options::given(pairs)?)? {
             self.put(name, value)?;
         }
         Ok(self)
@@ -80,6 +85,12 @@ impl Settings {
                 CoreKind::of(value).ok_or_else(|| expected("a name like Cortex-A53 or ARMv8-A"))?;
                 self.core = value.into();
             }
+            "params" if value.is_empty() => {}
+            "version" => {
+                let minor =
+                    value.strip_prefix("4.").and_then(|minor| minor.parse().ok()).filter(|minor| *minor <= 6);
+                self.version = minor.ok_or_else(|| expected("4.0 to 4.6"))?;
+            }
             "return_stack" => self.return_stack = flag()?,
             "context_id" => self.context_id = flag()?,
             "branch_broadcast" => self.branch_broadcast = flag()?,
@@ -96,7 +107,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Returns the trace unit's registers: an ETMv4.2 with all these options, 64-bit timestamps, four events, no speculation.
+    /// Returns the trace unit's registers: an ETMv4 with all these options, 64-bit timestamps, four events, no speculation.
     pub fn registers(&self, id: TraceId) -> Registers {
         let bit = |number: u32, on: bool| u32::from(on) << number;
         Registers {
@@ -107,9 +118,9 @@ impl Settings {
                 | bit(12, self.return_stack),
             trctraceidr: id.get().into(),
             trcidr0: 0x2800_0ea1,
-            trcidr1: 0x4100_f420,
-            // 32-bit context IDs and VMIDs; addresses of 64 or 32 bits.
-            trcidr2: if self.is_64bit { 0x0000_1088 } else { 0x0000_1084 },
+            trcidr1: 0x4100_f400 | u32::from(self.version) << 4,
+            // 32-bit context IDs; VMIDs of 32 bits (ETMv4.0: 8); addresses of 64 or 32 bits.
+            trcidr2: if self.is_64bit { 0x88 } else { 0x84 } | if self.version == 0 { 0x400 } else { 0x1000 },
             trcidr8: 0,
             ..Registers::default()
         }

@@ -49,9 +49,14 @@ const OTHERS: &[(&str, &str, &str)] = &[
          option says so",
     ),
     (
+        "version",
+        "2.0.5",
+        "of the standard: 2.0, or 2.0.5 with what is in its drafts, irets and a layout of support packets",
+    ),
+    (
         "params",
         "",
-        "a static configuration file (.scf) of the reference flow with parameters; those given by name come after it",
+        "a static configuration file of the reference flow with parameters; those given by name come after it; FILE.scf alone does as well",
     ),
     ("id", "0", "the source's ID in the stream (srcID)"),
     ("encapsulation", "standard", "standard, smi or pulp"),
@@ -126,9 +131,17 @@ impl Settings {
         self.resync = Resync { mode: ResyncMode::Off, max: 8, anywhere: true };
     }
 
+    /// Leaves out what is only in drafts of 2.0.5: `irets`, and the layout of support packets, which 2.0 leaves open (that of the
+    /// reference model is used).
+    fn without_drafts(&mut self) {
+        let params = &mut self.source.config.params;
+        (params.iret_ext, params.mmacas_ext, params.support) = (false, false, SupportLayout::Reference);
+    }
+
     /// Sets parameters and options, each given as `name=value`.
     pub fn with(mut self, pairs: &[String]) -> Result<Self, Error> {
-        let mut given = options::pairs(pairs)?;
+        let pairs = options::named(pairs);
+        let mut given = options::pairs(&pairs)?;
         // `data` comes last, since it depends on the other options of data trace.
         given.sort_by_key(|(name, _)| *name == "data");
         let value = |wanted: &str| given.iter().find(|(name, _)| *name == wanted).map(|(_, value)| *value);
@@ -138,6 +151,11 @@ impl Settings {
             Some(other) => {
                 return Err(Error::option(format!("model={other}: expected tracewright or reference")));
             }
+        }
+        match value("version") {
+            None | Some("2.0.5") => {}
+            Some("2.0") => self.without_drafts(),
+            Some(other) => return Err(Error::option(format!("version={other}: expected 2.0 or 2.0.5"))),
         }
         if let Some(file) = value("params").filter(|file| !file.is_empty()) {
             read_scf(file.as_ref(), &mut self.source.config.params).map_err(Error::Option)?;
@@ -182,7 +200,8 @@ impl Settings {
         };
         match name {
             "id" => self.source.source = number(0xffff)? as u16,
-            "model" | "params" | "encapsulation" | "source_bits" | "timestamp_bytes" | "type_bits" => {}
+            "model" | "version" | "params" | "encapsulation" | "source_bits" | "timestamp_bytes"
+            | "type_bits" => {}
             "align" => self.align = number(u32::MAX)?,
             "resync_max" => self.resync.max = number(15)? as u8,
             "resync_mode" => {

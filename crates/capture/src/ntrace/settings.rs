@@ -3,7 +3,7 @@
 use tracewright_core::Isa;
 use tracewright_input::{self as input, NtraceSource};
 use tracewright_ntrace::encode::{Config, Resync, SyncMode, Timestamps};
-use tracewright_ntrace::{ImplicitReturn, Params};
+use tracewright_ntrace::{Dialect, ImplicitReturn, Params};
 
 use super::Tracer;
 use crate::etrace::{HartSettings, TraceFile};
@@ -23,6 +23,12 @@ pub struct Settings {
 
 /// Settings that are no parameters: name, default, meaning.
 const OTHERS: &[(&str, &str, &str)] = &[
+    ("version", "1.0", "of the standard; there is one"),
+    (
+        "params",
+        "",
+        "a file of such options, a line each; those given by name come after it; FILE.scf alone does as well",
+    ),
     ("id", "0", "the source's number in messages (SRC)"),
     ("context", "on", "messages tell privilege and contexts (trTeContext)"),
     ("trap_kinds", "on", "exceptions and interrupts are told apart"),
@@ -60,7 +66,7 @@ impl Settings {
 
     /// Sets parameters and options, each given as `name=value`.
     pub fn with(mut self, pairs: &[String]) -> Result<Self, Error> {
-        for (name, value) in options::pairs(pairs)? {
+        for (name, value) in options::pairs(&options::given(pairs)?)? {
             if Params::fields().iter().any(|field| field.name == name) {
                 let set = self.config.params.set(name, value);
                 set.map_err(|error| Error::option(format!("{name}={value}: {error}")))?;
@@ -85,6 +91,9 @@ impl Settings {
         let switch = || flag(value).ok_or_else(|| expected("on or off"));
         let config = &mut self.config;
         match name {
+            "params" if value.is_empty() => {}
+            "version" if value == "1.0" => config.params.dialect = Dialect::Standard,
+            "version" => return Err(expected("1.0")),
             "id" => self.id = value.parse().map_err(|_| expected("a number"))?,
             "context" => config.contexts = switch()?,
             "trap_kinds" => config.trap_kinds = switch()?,

@@ -2,13 +2,12 @@
 
 mod json;
 mod text;
-mod unknown;
 
 use std::path::PathBuf;
 
 use clap::Args;
 use tracewright::stalls::{InstructionCosts, SourceStalls, StallMeter};
-use tracewright::{SourceFiles, csv};
+use tracewright::{SourceFiles, csv, no_instructions};
 use tracewright_profile::Profile;
 use tracewright_profile::annotate::{self, Function};
 use tracewright_profile::coverage::Ran;
@@ -81,13 +80,13 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     if program.shows_inlined() {
         functions.extend(annotate::copies(&profile, program, &ran, &opts.function));
         if functions.is_empty() {
-            return Err(Error::Message(unknown::unknown(&profile, program, &opts.function)));
+            return Err(Error::Message(no_instructions::unknown(&profile, program, &opts.function)));
         }
     } else if functions.iter().all(|function| function.executed() == 0) {
-        match unknown::inlined(&profile, program, &ran, &opts.function, functions.is_empty()) {
+        match no_instructions::inlined(&profile, program, &ran, &opts.function, functions.is_empty()) {
             Some(message) => report(&message),
             None if functions.is_empty() => {
-                return Err(Error::Message(unknown::unknown(&profile, program, &opts.function)));
+                return Err(Error::Message(no_instructions::unknown(&profile, program, &opts.function)));
             }
             None => {}
         }

@@ -11,8 +11,8 @@ use tracewright_profile::{PlaceError, PlaceFilter, PlaceNames, Profile, Program,
 pub use self::time::reasons;
 use crate::args::{InlineArgs, LimitArgs, OffsetArgs, ProgramArgs, SelectArgs, offset, task};
 use crate::clocks;
-use crate::control::near;
 use crate::output::{Error, Outcome, report};
+use tracewright_capture::control::near;
 
 /// Which part of a capture is counted, and with which program: options of all verbs that count.
 #[derive(Args, Clone)]

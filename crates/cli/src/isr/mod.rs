@@ -13,7 +13,6 @@ use tracewright_report::Histogram;
 
 use crate::args::{CaptureArgs, InlineArgs, ProgramArgs, SelectArgs};
 use crate::clocks;
-use crate::control::near;
 use crate::decode::Within;
 use crate::filter::FilterArgs;
 use crate::images;
@@ -21,6 +20,7 @@ use crate::json;
 use crate::output::{Error, ForceArgs, Form, Outcome, Output, remark, write};
 use crate::stalls::title;
 use crate::table::TableArgs;
+use tracewright_capture::control::near;
 
 /// Show exceptions and interrupts: how often each came, how long it took, and how far apart they were.
 ///

@@ -1,22 +1,23 @@
 //! `tracewright packets`: every packet of a capture.
 
+mod against;
 mod channels;
-mod csv;
-mod json;
 mod text;
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use tracewright::csv::packets::Rows;
 use tracewright::opencsd::OpenCsdPackets;
-use tracewright::print::{PacketPrinter, PrintPackets};
+use tracewright::print::{JsonPackets, PacketPrinter, PrintPackets};
 use tracewright::words;
 use tracewright_engine::{Options, Problem};
 use tracewright_input::Buffer;
 
-use crate::args::{CaptureArgs, OffsetArgs, SelectArgs};
+use crate::args::{CaptureArgs, OffsetArgs, ProgramArgs, SelectArgs};
 use crate::etrace::riscv;
-use crate::json::last_line;
+use crate::json::{first_line, last_line};
 use crate::output::{Error, Outcome, Output, Readable, remark, report, report_problem};
 use crate::progress;
 use crate::table::TableArgs;
@@ -36,6 +37,7 @@ use crate::table::TableArgs;
   tracewright packets swo.bin --packing source --source itm --text 0
   tracewright packets etb.bin --packing coresight --source etm4,id=0x10
   tracewright packets samples/etrace
+  tracewright packets samples/etrace --against rtl.bin
   tracewright packets median.te_inst_raw \\
       --source etrace,isa=rv64,encapsulation=smi,params=hardware_64.scf")]
 pub struct Opts {
@@ -57,6 +59,15 @@ pub struct Opts {
     #[arg(long, value_name = "PORT", value_delimiter = ',', conflicts_with = "style")]
     text: Vec<u32>,
 
+    /// Compare with another trace of the same execution, packet by packet: a capture, or a trace file of this one.
+    ///
+    /// What a specification leaves to an encoder is told apart from errors, of which the first is shown. This capture is the reference.
+    #[arg(long, value_name = "CAPTURE", conflicts_with_all = ["style", "text", "format"])]
+    against: Option<PathBuf>,
+
+    #[command(flatten)]
+    program: ProgramArgs,
+
     /// How packets and elements are worded.
     #[arg(long, value_enum, default_value_t = Style::Tracewright, conflicts_with_all = ["json", "format"])]
     style: Style,
@@ -72,12 +83,15 @@ enum Style {
 
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
+    if let Some(other) = &opts.against {
+        return against::run(opts, other);
+    }
     if !opts.text.is_empty() {
         return channels::run(opts);
     }
     match (opts.table.json, opts.style) {
-        _ if opts.table.is_csv() => print(opts, csv::Rows::default()),
-        (true, _) => print(opts, json::Json::default()),
+        _ if opts.table.is_csv() => print(opts, Rows::default()),
+        (true, _) => print(opts, JsonPackets::new(first_line("packets"))),
         (_, Style::Tracewright) => print(opts, text::Text::default()),
         (_, Style::Opencsd) => print(opts, OpenCsdPackets::new(|lost| report(&lost.to_string()))),
     }

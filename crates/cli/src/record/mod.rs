@@ -86,7 +86,9 @@ pub struct Opts {
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
 
-    /// The protocol of the trace. If not given, it is E-Trace for RISC-V, and ETMv4 for Arm.
+    /// The protocol of the trace.
+    ///
+    /// If not given, it is E-Trace for RISC-V, and ETMv4 for Arm.
     #[arg(long, value_parser = protocols(""))]
     protocol: Option<String>,
 

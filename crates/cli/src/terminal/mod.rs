@@ -2,7 +2,6 @@
 
 mod pager;
 mod style;
-mod wrap;
 
 use std::env;
 use std::io::{IsTerminal, stderr, stdout};
@@ -13,7 +12,7 @@ use terminal_size::{Width, terminal_size_of};
 
 pub use self::pager::{Pager, finish as finish_pager, hold};
 pub use self::style::{END, HEADING, Style, heading, hot, leave_out, switch};
-pub use self::wrap::wrap;
+pub use tracewright::words::wrap;
 
 /// How much is shown on a terminal.
 #[derive(Args, Clone, Copy, Debug, Default)]

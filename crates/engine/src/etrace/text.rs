@@ -174,6 +174,11 @@ fn support(line: &mut Line, support: &Support) -> std::fmt::Result {
     for (name, on) in support.ioptions.names() {
         write!(line, r#","{name}":{on}"#)?;
     }
-    write!(line, r#","denable":{},"dloss":{}"#, support.denable, support.dloss)?;
+    let resync_disabled = support.resync_disabled;
+    write!(
+        line,
+        r#","resync_disabled":{resync_disabled},"denable":{},"dloss":{}"#,
+        support.denable, support.dloss
+    )?;
     support.doptions.names().try_for_each(|(name, on)| write!(line, r#","{name}":{on}"#))
 }

@@ -12,6 +12,7 @@ pub mod channel_text;
 pub mod coverage;
 pub mod diff;
 pub mod exceptions;
+pub mod packets;
 pub mod profile;
 pub mod stalls;
 

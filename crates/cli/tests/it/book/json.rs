@@ -77,10 +77,15 @@ const RUNS: &[(&str, &str)] = &[
     ("demo", "demo --json"),
     ("decode", "decode samples/etrace --image programs/bin/args.elf --elements --json"),
     ("decode --check", "decode samples/etrace --check run.log --json"),
+    ("conform", "conform --protocol ntrace -o kit --json"),
+    ("conform --compare", "conform --compare kit/cases/sync-packets/trace.bin --kit kit --case plain --json"),
+    ("conform --compare", "conform --compare kit/cases/traps/trace.bin --kit kit --case plain --json"),
+    ("packets --against", "packets kit/cases/plain --against kit/cases/sync-packets --json"),
 ];
 
 /// What these runs do not write, by section: other tests [`check`] it, or it takes hardware that no sample is of.
 const RARE: &[(&str, &[&str])] = &[
+    ("conform", &["left_out"]),
     (
         "decode",
         &[

@@ -11,6 +11,7 @@ const OF_CAPTURES: &[&str] = &[
     "info IN --json",
     "packets IN",
     "packets IN --json",
+    "packets IN --against IN",
     "packets IN --style opencsd",
     "packets IN --text 0,1",
     "packets IN --text 1 --json",

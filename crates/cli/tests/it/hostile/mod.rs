@@ -24,9 +24,9 @@ use tracewright_testkit::Rng;
 use tracewright_testkit::hostile::{damage_bytes, damage_text};
 
 /// All verbs but demo, which reads nothing.
-const VERBS: [&str; 14] = [
-    "annotate", "coverage", "decode", "diff", "encode", "info", "isr", "merge", "packets", "profile",
-    "record", "stalls", "stats", "timeline",
+const VERBS: [&str; 15] = [
+    "annotate", "conform", "coverage", "decode", "diff", "encode", "info", "isr", "merge", "packets",
+    "profile", "record", "stalls", "stats", "timeline",
 ];
 
 /// Failures after which nothing more is tried.

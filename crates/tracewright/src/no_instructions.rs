@@ -2,11 +2,11 @@
 
 use std::cmp::Reverse;
 
-use tracewright::names;
+use tracewright_capture::control;
 use tracewright_profile::coverage::Ran;
 use tracewright_profile::{Profile, Program, binaries, inlined_into};
 
-use crate::control;
+use crate::names;
 
 /// The most callers that a message names for an inlined function, and the most letters of each name.
 const INLINED: usize = 3;
