@@ -20,8 +20,9 @@ impl Mix {
     }
 }
 
-fn returns(config: Config) -> Config {
-    Config { params: Params { implicit_return: ImplicitReturn::Stack, ..config.params }, ..config }
+fn returns(mut config: Config) -> Config {
+    config.params.implicit_return = ImplicitReturn::Stack;
+    config
 }
 
 fn repeats(config: Config) -> Config {
@@ -34,8 +35,9 @@ fn all(config: Config) -> Config {
     Config { params, ..config }
 }
 
-fn branches(config: Config) -> Config {
-    Config { params: Params { mode: Mode::Branch, ..config.params }, ..config }
+fn branches(mut config: Config) -> Config {
+    config.params.mode = Mode::Branch;
+    config
 }
 
 /// What the reference code does beside its options.
