@@ -106,7 +106,11 @@ impl Fit {
     pub fn options(&self) -> Option<String> {
         let sources: Vec<_> = self.sources.iter().filter_map(FoundSource::description).collect();
         let is_riscv = self.sources.iter().any(FoundSource::is_riscv);
-        let packing = if is_riscv { String::new() } else { format!("--packing {} ", self.packing.name()) };
+        let packing = if is_riscv && !self.packing.is_framed() {
+            String::new()
+        } else {
+            format!("--packing {} ", self.packing.name())
+        };
         (!sources.is_empty()).then(|| format!("{packing}--source {}", sources.join(" --source ")))
     }
 }
