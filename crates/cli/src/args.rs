@@ -78,6 +78,12 @@ pub fn named<T: Clone + Send + Sync + 'static, const N: usize>(
 }
 
 impl CaptureArgs {
+    /// Fails if a pipe is given for what reads the trace twice.
+    pub fn refuse_pipe(&self) -> Result<(), Error> {
+        let why = "standard input: this reads the trace twice: give a file, not a pipe";
+        if self.capture.as_os_str() == "-" { Err(Error::Message(why.into())) } else { Ok(()) }
+    }
+
     /// Another capture, described the same way.
     pub fn of(&self, capture: &Path) -> Self {
         Self { capture: capture.to_owned(), ..self.clone() }

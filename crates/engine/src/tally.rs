@@ -152,7 +152,8 @@ impl Tally {
 
     /// Returns whether a source of a RISC-V protocol may be described wrongly.
     pub fn is_suspicious(&self) -> bool {
-        self.malformed > 0 || self.mismatches > 0 || self.strangers.iter().next().is_some() || self.gaps > 0
+        let is_lost = self.gaps > 0 && self.instructions == 0;
+        self.malformed > 0 || self.mismatches > 0 || self.strangers.iter().next().is_some() || is_lost
     }
 
     /// Returns what may be wrong with the description of a source of a RISC-V protocol, in words.

@@ -40,6 +40,9 @@ pub enum Error {
     /// A log cannot be read.
     #[cfg(feature = "capture")]
     Log(tracewright_capture::Error),
+    /// A log of another program is only read as one of RISC-V, and the trace is of an Arm core.
+    #[cfg(feature = "capture")]
+    RiscvLog(PathBuf, &'static str),
     /// A log is of another processor than the trace.
     OtherProcessor {
         /// The log.
@@ -79,6 +82,13 @@ impl fmt::Display for Error {
             Self::Places(error) => error.fmt(f),
             #[cfg(feature = "capture")]
             Self::Log(error) => error.fmt(f),
+            #[cfg(feature = "capture")]
+            Self::RiscvLog(log, of) => write!(
+                f,
+                "{}: the trace is of an Arm core, and logs of {of} are read of RISC-V programs only: record --qemu --log writes \
+                 logs of Arm programs",
+                log.display()
+            ),
             Self::OtherProcessor { log, what } => {
                 write!(f, "{}: the trace is of {what}, the log is not", log.display())
             }
@@ -95,6 +105,8 @@ impl error::Error for Error {
             #[cfg(feature = "capture")]
             Self::Log(error) => error.source(),
             Self::Unreadable(_, error) => Some(error),
+            #[cfg(feature = "capture")]
+            Self::RiscvLog(..) => None,
             Self::Missing(_)
             | Self::NotACapture(..)
             | Self::DescribesItself(..)

@@ -26,6 +26,15 @@ impl Form {
     }
 }
 
+/// Returns a word as a shell takes it: in quotes if the shell would cut it, or see more in it than text.
+pub fn shell_word(word: &str) -> String {
+    let is_plain = |char: char| char.is_alphanumeric() || "/._-+,:=@%".contains(char);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.into(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
 /// Returns what a character switches, if it stands for a style.
 pub type Style = fn(char) -> Option<&'static str>;
 

@@ -1,11 +1,12 @@
 //! What a file is that is not a capture.
 
 use std::fmt;
-use std::io::{self, BufRead, IsTerminal};
+use std::io::{self, BufRead, IsTerminal, Read};
 use std::path::Path;
 
 #[cfg(feature = "capture")]
 use tracewright_hart::log::{Kind, detect};
+use tracewright_input::compressed::{Compression, Unpacked};
 use tracewright_input::file::start_of;
 use tracewright_input::folder::CAPTURE_FILE;
 use tracewright_profile::{branch_list, store};
@@ -68,7 +69,20 @@ impl FileKind {
         if stdin.is_terminal() {
             return Self::Unknown;
         }
-        stdin.fill_buf().map_or(Self::Unknown, Self::of_pipe)
+        stdin.fill_buf().map_or(Self::Unknown, |start| match Compression::of(start) {
+            Some(_) => Self::of_packed_pipe(start),
+            None => Self::of_pipe(start),
+        })
+    }
+
+    /// Returns what a compressed pipe is, of which these are the first bytes.
+    fn of_packed_pipe(start: &[u8]) -> Self {
+        let mut unpacked = Vec::new();
+        // The end is missing, which is no matter: what came before it tells.
+        if let Ok(input) = Unpacked::new(start) {
+            let _ = input.take(START as u64).read_to_end(&mut unpacked);
+        }
+        Self::of_pipe(&unpacked)
     }
 
     fn of_pipe(start: &[u8]) -> Self {

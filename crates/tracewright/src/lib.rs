@@ -124,7 +124,7 @@ pub use tracewright_input::Problem as CaptureProblem;
 pub use tracewright_input::{Buffer, Capture, ImageFile, Packing, RawSource, RawSourceError};
 pub use tracewright_profile::{Named, PlaceError, PlaceNames, Profile, Program, Window, coverage, export};
 
-pub use crate::advice::advice;
+pub use crate::advice::{advice, question};
 pub use crate::by_time::{ElementsByTime, LastByTime, TimedBuffer, TimedElement};
 pub use crate::clocks::{ClockEnd, Clocks, SourceClock, has_timestamps};
 pub use crate::error::Error;

@@ -62,6 +62,7 @@ pub struct Opts {
 
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
+    opts.capture.refuse_pipe()?;
     let sources = SourceFiles::new(&opts.folders, &opts.capture.capture).map_err(|error| match error {
         tracewright::Error::Unreadable(path, error) => {
             Error::Message(format!("--src {}: {error}", path.display()))

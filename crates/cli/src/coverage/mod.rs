@@ -62,7 +62,7 @@ pub struct Opts {
 
     /// What is written.
     ///
-    /// Without this: what the name of the output says (.info, .xml, .csv, .json), or the table.
+    /// Without this: what the name of the output says (.info, .lcov, .xml, .csv, .json), or the table.
     #[arg(long, value_enum, conflicts_with = "json")]
     format: Option<CoverageFormat>,
 

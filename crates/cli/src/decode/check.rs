@@ -25,6 +25,10 @@ pub(super) fn check(
     }
     if !retirement::is_log(path) {
         let [source] = sources[..] else {
+            if path.as_os_str() == "-" || path.starts_with("/dev") {
+                let why = "--check compares several sources with a log that is read at any place: give its file, not a pipe";
+                return Err(failed(why));
+            }
             return Err(failed("--check compares one source: say which with --id"));
         };
         return check_source(decode, opts, (source, None), path);

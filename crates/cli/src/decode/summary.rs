@@ -5,7 +5,7 @@ use tracewright_engine::{Doubt, Tally};
 use tracewright_image::Image;
 use tracewright_input::{Buffer, Capture, Problem};
 
-use tracewright::{Trace, advice, names};
+use tracewright::{Trace, advice, names, question};
 
 use super::sources;
 use crate::output::{self, Error, Outcome};
@@ -160,7 +160,8 @@ fn hints(capture: &Capture, of: &Buffer, tally: &Tally, image: &Image) {
     }
     if let Some(first) = &tally.first_mismatch {
         let hint = "is this the right binary, at the right address?";
-        output::remark(&format!("{buffer}: {}: {hint}", first_mismatch(first, image)));
+        let asked = question(capture, of, &first.1);
+        output::remark(&format!("{buffer}: {}{asked}: {hint}", first_mismatch(first, image)));
     }
 }
 
@@ -169,9 +170,5 @@ fn first_mismatch((_, mismatch, space): &(u64, Mismatch, MemorySpace), image: &I
     let (address, what) = words::mismatch(mismatch);
     let place = names::place(image, address, *space, 60);
     let place = if place.is_empty() { String::new() } else { format!(" ({place})") };
-    let more = match mismatch {
-        Mismatch::NoTarget(_) => " (was the return stack on? TRCCONFIGR.RS; of a PTM bit 29 of ETMCR)",
-        _ => "",
-    };
-    format!("{address:#x}{place}: {what}{more}")
+    format!("{address:#x}{place}: {what}")
 }

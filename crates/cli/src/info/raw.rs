@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tracewright::FileKind;
-use tracewright::survey::{Evidence, Fit, FoundSource, Survey};
+use tracewright::survey::{Evidence, Fit, FoundSource, Survey, from_byte};
 
 use tracewright_input::folder::CAPTURE_FILE;
 
@@ -63,11 +63,11 @@ fn text(out: &mut impl Write, path: &Path, survey: &Survey) -> std::io::Result<(
             writeln!(out, "  {:<8} {:>12} bytes  of no source", "", fit.lost)?;
         }
         if let Some(options) = fit.options() {
-            let file = printable_path(path);
             match fit.skip {
                 0 => tried(out, &options)?,
                 skip => {
-                    tried(out, &format!("tail -c +{} {file} | tracewright decode - {options}", skip + 1))?;
+                    let words = from_byte(path, skip + 1);
+                    tried(out, &format!("{words} | tracewright decode - {options}"))?;
                 }
             }
         }

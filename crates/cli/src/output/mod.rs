@@ -136,7 +136,7 @@ impl fmt::Display for Error {
 }
 
 /// Endings of the names of output files, and the formats that they stand for.
-const ENDINGS: [(&str, &str); 14] = [
+const ENDINGS: [(&str, &str); 17] = [
     (".svg", "flamegraph"),
     (".csv", "csv"),
     (".folded", "folded"),
@@ -148,6 +148,9 @@ const ENDINGS: [(&str, &str); 14] = [
     (".gcov", "gcov"),
     (".afdo", "autofdo"),
     (".info", "lcov"),
+    (".lcov", "lcov"),
+    (".html", "html"),
+    (".prof", "tracewright"),
     (".xml", "cobertura"),
     (".pftrace", "perfetto"),
     (".perfetto-trace", "perfetto"),

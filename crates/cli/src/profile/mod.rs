@@ -62,7 +62,7 @@ pub struct Opts {
 
     /// What is written.
     ///
-    /// Without this: what the name of the output says (.svg, .csv, .json, .folded, .pb.gz and the like), or the table.
+    /// Without this: what the name of the output says (.svg, .csv, .json, .folded, .pb.gz, .prof and the like), or the table.
     #[arg(long, value_enum)]
     format: Option<Format>,
 
@@ -312,6 +312,9 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         ));
     }
     opts.refuse_unused(format)?;
+    if opts.has_stacks(format) || opts.wants_order(format) {
+        opts.capture.refuse_pipe()?;
+    }
     let form = chosen.form();
     refuse_terminal(output, form)?;
     let output = Output::open_whole(output, form, opts.force)?;

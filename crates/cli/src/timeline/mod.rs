@@ -114,6 +114,7 @@ pub enum Format {
 /// Runs the verb.
 pub fn run(opts: &Opts) -> Result<Outcome, Error> {
     opts.part.filter.window()?;
+    opts.capture.refuse_pipe()?;
     if KeptProfile::is_in(&opts.capture.capture) {
         let path = opts.capture.capture.display();
         return Err(Error::Message(format!("{path} is a profile: it does not tell when things ran")));

@@ -101,6 +101,26 @@ fn standard_input_may_be_compressed() {
     }
 }
 
+/// What cannot come from a pipe is named, compressed or not.
+#[test]
+fn compressed_pipes_are_named_for_what_is_in_them() {
+    let place = Scratch::new("compressed");
+    let recording = place.join("perf.data");
+    fs::write(&recording, [&b"PERFILE2"[..], &[0; 4096]].concat()).unwrap();
+    for (program, _) in PROGRAMS {
+        let packed = place.join("packed");
+        if pack(program, &recording, &packed) {
+            let mut child = piped("profile -");
+            let _ = child.stdin.take().unwrap().write_all(&fs::read(&packed).unwrap());
+            let said = String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap();
+            assert!(
+                said.contains("is a recording of perf, which cannot come from a pipe"),
+                "{program}: {said}"
+            );
+        }
+    }
+}
+
 #[test]
 fn files_of_a_capture_may_be_there_only_compressed() {
     for (capture, files) in [

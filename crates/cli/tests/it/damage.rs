@@ -3,8 +3,8 @@
 use std::fs;
 use std::io::Write;
 
-use crate::run::{Ran, piped, root, run};
-use tracewright_testkit::Rng;
+use crate::run::{Ran, command, piped, ran, root, run};
+use tracewright_testkit::{Rng, Scratch};
 
 /// The sources of the sample.
 pub const SOURCES: &str = "--source \
@@ -150,4 +150,36 @@ fn packets_and_stats_agree_on_what_is_damage() {
 fn an_id_nobody_has_is_a_usage_error() {
     let refused = run_source(&stream(&[]), "--id 16").ends(2);
     assert_eq!(refused.err, "tracewright: no source has trace ID 0x10; there are 0x22\n");
+}
+
+/// What reads the trace twice says so before it begins.
+#[test]
+fn what_reads_twice_takes_no_pipe() {
+    for verb in [
+        "profile - --calls",
+        "profile - --format tree",
+        "profile - --format folded",
+        "timeline - -o -",
+        "annotate - main",
+    ] {
+        let said = given(&sample(), &format!("{verb} --packing coresight {SOURCES}"));
+        said.ends(2).says("give a file, not a pipe").says_not("nothing could be read");
+    }
+    given(&sample(), &format!("profile - --packing coresight {SOURCES}")).says_not("not a pipe");
+}
+
+/// What to type where frames begin later is right for a file whose name has blanks, and for one that is compressed.
+#[test]
+fn what_to_try_fits_the_name_and_the_compression() {
+    let place = Scratch::new("damage");
+    let shifted = [&[0x55; 9][..], &sample()].concat();
+    let file = place.write("my dump.bin", &shifted);
+    let said = ran(command("info").arg(&file)).ends(0).out.replace("\\\n", "");
+    assert!(said.contains("my dump.bin' | tracewright"), "{said}");
+    assert!(said.contains("tail -c +10 '"), "{said}");
+    let mut gzip = std::process::Command::new("gzip");
+    if gzip.arg("-k").arg(&file).status().is_ok_and(|status| status.success()) {
+        let said = ran(command("info").arg(place.join("my dump.bin.gz"))).ends(0).out.replace("\\\n", "");
+        assert!(said.contains("gzip -dc '") && said.contains("my dump.bin.gz' | tail -c +10"), "{said}");
+    }
 }

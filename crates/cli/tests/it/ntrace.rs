@@ -204,6 +204,15 @@ fn several_sources_share_a_stream() {
         assert_eq!(count(run!("decode {stream} {both} --id {id} {image}").ends(0)), expected);
         assert_eq!(count(run!("decode {frames} {framed} --id {framed_id} {image}").ends(0)), expected);
     }
+    // `info` names each.
+    run!("info {stream}")
+        .ends(0)
+        .prints("src_bits=1,mode=history --source")
+        .prints("src_bits=1,mode=history,id=1");
+    let info = run!("info {frames}").ends(0).prints("--packing coresight").out;
+    for source in ["ntrace,id=0x10,", "ntrace,id=0x11,"] {
+        assert!(info.contains(source), "{info}");
+    }
     // One that is not described is told of, and is not decoded.
     run!("decode {stream} {} {image}", source("id=0")).ends(1).says("has ID 0x01");
     run!("decode {stream} {both},mode=branch {image}").ends(2).says("these differ in mode");
@@ -358,4 +367,36 @@ fn dumps_of_memory_are_read_in_order() {
     assert!(first.lines().nth(1).unwrap().trim().starts_with("0x0 "), "{first}");
     let beyond = format!("--source ntrace,{USUAL},ram_wp=0x1000");
     run!("decode {} {beyond} {image}", text(&part)).ends(2).says("ram_wp and ram_start");
+}
+
+/// `info` tells how wide SRC is, whatever it is: with programs whose instructions are compressed and with those whose are not.
+#[test]
+fn info_tells_the_width_of_src() {
+    let place = Scratch::new("ntrace");
+    for (mode, widths) in [("branch", 0..=8), ("history", 0..=4)] {
+        for bits in widths {
+            let id = if bits == 0 { 0 } else { 1 };
+            let more = format!("--option mode={mode} --option src_bits={bits} --option id={id}");
+            let (capture, _) = recorded(&place, "run", &format!("{more} {} 300", elf("sort")));
+            let found = if bits == 0 {
+                format!("rv64,mode={mode}")
+            } else {
+                format!("src_bits={bits},mode={mode},id=1")
+            };
+            run!("info {capture}/trace.bin").ends(0).prints(&found);
+        }
+    }
+}
+
+/// A trap at the end of a log, after which nothing ran, is not in N-Trace: that is said. E-Trace tells it.
+#[test]
+fn the_last_trap_of_a_log_is_said_to_be_missing() {
+    let place = Scratch::new("ntrace");
+    let missing = "not compared: the log's last trap";
+    let (capture, log) = recorded(&place, "run", &format!("{} 30", elf("sort")));
+    run!("decode {capture} --check {log}").ends(0).begins("equal: ").prints(missing);
+    let capture = place.join("etrace");
+    run!("record -q -o {capture} --log {log} --force {} 30", elf("sort")).ends(0);
+    let said = run!("decode {capture} --check {log}").ends(0).begins("equal: ").out;
+    assert!(!said.contains(missing), "{said}");
 }

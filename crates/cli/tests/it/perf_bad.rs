@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::run::{Ran, command, ran, text};
+use crate::run::{Ran, command, ran, run, text};
 use crate::support::processes::{Made, programs};
 use tracewright_etm::Protocol;
 use tracewright_testkit::perf::{Form, Recording, Who, who};
@@ -270,6 +270,14 @@ fn recordings_that_are_cut_off_say_so() {
     let Some(folder) = captures_for("recordings that are cut off", "perf/simpleperf") else { return };
     for name in ["perf_etm.data", "perf_header_v0.data", "perf_with_unformatted_trace.data"] {
         cut_off_anywhere(&folder, name);
+    }
+    // Where all trace is there, and only what tells of it is cut, the status is the same.
+    let place = Scratch::new("perf-cut");
+    let whole = fs::read(folder.join("perf_with_unformatted_trace.data")).unwrap();
+    let cut = place.write("perf.data", &whole[..20_000]);
+    let cut = text(&cut);
+    for verb in ["info", "decode --summary", "packets"] {
+        run!("{verb} {cut}").ends(1).says("error: cut off: features");
     }
 }
 

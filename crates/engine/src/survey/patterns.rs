@@ -7,7 +7,7 @@ use tracewright_frames::{FrameSink, Lost, LostReason, Run};
 use tracewright_input::Packing;
 
 use super::etrace::ENCAPSULATIONS;
-use super::{Fit, FoundSource, Speaks, candidates};
+use super::{Fit, FoundSource, Speaks, candidates, ntrace};
 use crate::incoming::{Receive, Unpack};
 
 /// Fewest bytes, and most sources, of frames in which no protocol is recognised.
@@ -111,7 +111,14 @@ impl Seen {
         let samples = view.streams.by_id;
         let sources = self.sources.iter().map(|source| {
             let sample = samples.get(&source.id.map_or(0, TraceId::get)).map_or(&[][..], Vec::as_slice);
-            source.found(sample)
+            let framed = || {
+                ntrace::framed(sample).filter(|_| source.looks == Looks::Unknown && self.packing.is_framed())
+            };
+            let found = source.found(sample);
+            match framed().filter(|_| found.speaks.is_none()) {
+                Some((speaks, syncs)) => FoundSource { syncs, speaks: Some(speaks), ..found },
+                None => found,
+            }
         });
         let (sources, samples_per_bit) = (sources.collect(), self.samples_per_bit);
         Fit { packing: self.packing, skip: self.skip, samples_per_bit, sources, lost: self.lost }

@@ -100,7 +100,7 @@ fn features(file: &[u8], table: u64, bits: &[u8], faults: &mut Faults) -> Vec<(u
     let mut beyond = Vec::new();
     for feature in (0..256).filter(set) {
         let Some((offset, size)) = entries.u64().zip(entries.u64()) else {
-            faults.warning("cut off: features of it (build IDs, for one) are missing");
+            faults.error("cut off: features of it (build IDs, for one) are missing");
             break;
         };
         let end = offset.saturating_add(size);
@@ -116,7 +116,7 @@ fn features(file: &[u8], table: u64, bits: &[u8], faults: &mut Faults) -> Vec<(u
             [one] => format!("feature {one} lies"),
             all => format!("features {} lie", all.join(", ")),
         };
-        faults.warning(format!(
+        faults.error(format!(
             "cut off: {which} beyond the end of the file ({len:#x}): what they tell (2: build IDs, 18: where trace is) is missing"
         ));
     }

@@ -59,6 +59,8 @@ pub struct Equal {
     pub open: u64,
     /// Instructions that the log has for those rounds.
     pub uncounted: u64,
+    /// Whether the log ends with a trap that the trace has not: nothing ran after it, and not every protocol then tells it.
+    pub has_last_trap: bool,
 }
 
 /// Number of runs that are remembered.
@@ -194,6 +196,7 @@ impl<L: Iterator<Item = Item>> Compare<L> {
             self.next = None;
             self.second = self.peek();
             if self.second.is_none() {
+                self.equal.has_last_trap = true;
                 return self.accesses_end();
             }
             self.next = next;

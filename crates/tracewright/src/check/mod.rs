@@ -310,6 +310,11 @@ fn isa(source: &Source, log: &Log, path: &Path) -> Result<Isa, Error> {
             let of_log = log.xlen().map(|xlen| if xlen == Xlen::Rv32 { Isa::Rv32 } else { Isa::Rv64 });
             if of_log.is_some_and(|of_log| of_log != isa) { Err(other(isa.to_string())) } else { Ok(isa) }
         }
-        _ => log.arm_isa().ok_or_else(|| other("an Arm core".into())),
+        _ => log.arm_isa().ok_or_else(|| match log.kind() {
+            Kind::Qemu => Error::RiscvLog(path.to_owned(), "QEMU"),
+            Kind::Spike => Error::RiscvLog(path.to_owned(), "Spike"),
+            Kind::Rvfi => Error::RiscvLog(path.to_owned(), "CVA6"),
+            _ => other("an Arm core".into()),
+        }),
     }
 }

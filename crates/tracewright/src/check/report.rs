@@ -220,6 +220,9 @@ impl Checked {
                     text += &format!("\n  {more} more in loops whose rounds the trace does not tell");
                 }
             }
+            if self.equal.has_last_trap {
+                text += "\n  not compared: the log's last trap, after which nothing ran: the trace does not tell it";
+            }
             return text + "\n" + &self.code_text() + &self.waits_text();
         };
         let mut text = format!(
