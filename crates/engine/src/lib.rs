@@ -44,7 +44,7 @@ mod survey;
 mod syntax;
 mod tally;
 
-pub use consumer::{At, Blocks, Consumer};
+pub use consumer::{At, Consumer, WantedBlocks};
 pub use counts::{Counted, Counts, Distances};
 pub use decode::{Decoded, Doubt, Engine, Request, SourceTally};
 pub use incoming::is_damage;

@@ -420,7 +420,8 @@ impl<'i> Decoder<'i> for LogDecoder<'i> {
                 let at = self.last.unwrap_or(offset);
                 let mut sink = Elements::<_, true> { sink: &mut *sink, seen, image, base: at, offset: at };
                 thread.finish(definitions, &mut sink);
-                thread.off().is_none()
+                // The log has all that ran, also of a thread that was killed or crashed.
+                false
             }
             State::Thread { .. } => false,
         };
