@@ -11,8 +11,10 @@ use tracewright_input::Problem;
 
 use crate::record::Contradictions;
 
+/// Programs that the protocols before ETMv4 trace.
+pub(crate) const ARM_32: &str = "32-bit Arm";
+
 /// Why a capture cannot be made, or is incomplete.
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// A file that cannot be read, and why.
@@ -87,6 +89,8 @@ pub enum Error {
     WrongProtocol {
         /// The protocol that was requested.
         asked: &'static str,
+        /// Programs that it can trace.
+        of: &'static str,
         /// The instruction set that the program begins in.
         isa: Isa,
         /// A protocol that can.
@@ -187,6 +191,13 @@ impl error::Error for Error {
     }
 }
 
+impl fmt::Debug for Error {
+    /// Writes what [`Display`](fmt::Display) does: `main` shows errors that it returns like this.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -219,8 +230,12 @@ impl fmt::Display for Error {
             Self::PortWithData => f.write_str("a port takes instruction trace only: data trace must be off"),
             Self::Unsupported { by, what } => write!(f, "{by} has no {what}"),
             Self::UnknownProtocol(name) => write!(f, "there is no protocol {name:?}"),
-            Self::WrongProtocol { asked, isa, instead } => {
-                let (of, is) = if isa.is_arm() { ("RISC-V", "Arm") } else { ("Arm", "RISC-V") };
+            Self::WrongProtocol { asked, of, isa, instead } => {
+                let is = match isa {
+                    Isa::A64 if *of == ARM_32 => "64-bit Arm",
+                    isa if isa.is_arm() => "Arm",
+                    _ => "RISC-V",
+                };
                 write!(f, "protocol {asked} is for {of} programs; this one is for {is}: {instead}")
             }
             Self::LinuxOnly => {

@@ -12,6 +12,7 @@ use tracewright_qemu::format::Header;
 use tracewright_qemu::read::{Definitions, Map};
 
 use crate::encode::ThreadInput;
+use crate::error::ARM_32;
 use crate::etrace::{DeltaSettings, DeltaTraced, LogData};
 use crate::record::{HartRun, LogRead};
 use crate::sink::{AnySink, DynTraceSink};
@@ -258,7 +259,12 @@ impl Protocols {
         let named = self.named(name).ok_or_else(|| Error::UnknownProtocol(name.into()))?;
         match first {
             Some(first) if !(named.supports)(isa) => {
-                Err(Error::WrongProtocol { asked: named.name, isa, instead: first.name })
+                let of = match named.supports {
+                    supports if supports(Isa::A64) => "Arm",
+                    supports if supports(Isa::A32) => ARM_32,
+                    _ => "RISC-V",
+                };
+                Err(Error::WrongProtocol { asked: named.name, of, isa, instead: first.name })
             }
             _ => Ok(named),
         }

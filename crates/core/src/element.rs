@@ -118,7 +118,7 @@ pub enum TraceOn {
 /// An exception.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Exception {
-    /// Number of the exception, as the protocol defines it.
+    /// Number of the exception, as the protocol defines it, or [`UNKNOWN`](Self::UNKNOWN).
     pub number: u16,
     /// Whether the exception is an interrupt, if interrupts have numbers of their own (RISC-V).
     pub interrupt: bool,
@@ -128,6 +128,16 @@ pub struct Exception {
     pub return_address: Option<u64>,
     /// Whether the return address is also the target of the last branch, so that no instruction ran there.
     pub at_target: bool,
+}
+
+impl Exception {
+    /// Number of an exception whose number the trace does not have.
+    pub const UNKNOWN: u16 = u16::MAX;
+
+    /// Returns the number, if the trace has it.
+    pub fn known(number: u16) -> Option<u16> {
+        Some(number).filter(|&number| number != Self::UNKNOWN)
+    }
 }
 
 /// The state of a memory transaction.

@@ -12,7 +12,7 @@ use crate::source::Source;
 /// output is merged and returned in [`Decoded`](crate::Decoded).
 pub trait Consumer: Sync {
     /// Blocks that the consumer wants.
-    const BLOCKS: Blocks = Blocks::Each;
+    const BLOCKS: WantedBlocks = WantedBlocks::Each;
     /// State kept from one element of a source to the next. It is kept for the whole source only if [`in_order`](Self::in_order) is true.
     type State: Default + Send + Sync;
     /// Result of a part of the trace. It owns its data: the pipeline moves outputs without knowing their type.
@@ -27,7 +27,7 @@ pub trait Consumer: Sync {
     /// Ends a source. `overflowed` is set if its trace unit had overflowed.
     fn end(&self, _state: &mut Self::State, _output: &mut Self::Output, _at: &At<'_>, _overflowed: bool) {}
 
-    /// Takes how often each block ran, with [`Blocks::Counted`]. It is called once for each decoder of a source.
+    /// Takes how often each block ran, with [`WantedBlocks::Counted`]. It is called once for each decoder of a source.
     fn counted(&self, _output: &mut Self::Output, _counts: flow::BlockCounts) {}
 
     /// Adds the output of a later part, or of another source. It must be associative.
@@ -71,7 +71,7 @@ pub trait Consumer: Sync {
 
 /// Blocks that a consumer wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Blocks {
+pub enum WantedBlocks {
     /// Each block, as an element.
     Each,
     /// Counts of blocks ([`Consumer::counted`]), without making any block.

@@ -7,7 +7,7 @@ use tracewright_core::{MemorySpace, Mismatch};
 use tracewright_image::Image;
 use tracewright_input::{Buffer, Capture, Packing};
 
-use crate::consumer::{Blocks, Consumer};
+use crate::consumer::{Consumer, WantedBlocks};
 use crate::erased::{AnyConsumer, AnyOutput, OWN};
 use crate::incoming::{Incoming, Reading};
 use crate::lane;
@@ -216,7 +216,7 @@ impl<'a> Request<'a> {
         let mut incoming = Incoming::new(&mut lanes, options, wants, first);
         let mut reading = Reading::new(input, buffer);
         let blocks = match consumer.blocks() {
-            Blocks::Summed if !range.is_all() || limits.instructions != u64::MAX => Blocks::Each,
+            WantedBlocks::Summed if !range.is_all() || limits.instructions != u64::MAX => WantedBlocks::Each,
             blocks => blocks,
         };
         let to = For { consumer, image, range, blocks };

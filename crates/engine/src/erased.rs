@@ -4,7 +4,7 @@ use std::any::Any;
 
 use tracewright_flow as flow;
 
-use crate::consumer::{Blocks, Consumer};
+use crate::consumer::{Consumer, WantedBlocks};
 use crate::delivery::{Deliver, Delivery, Part, Setting};
 
 /// A consumer's output, with its type hidden.
@@ -17,7 +17,7 @@ pub trait AnyConsumer: Sync {
     /// Creates an empty output.
     fn output(&self) -> Box<AnyOutput>;
     /// See [`Consumer::BLOCKS`].
-    fn blocks(&self) -> Blocks;
+    fn blocks(&self) -> WantedBlocks;
     /// See [`Consumer::needs_all`].
     fn needs_all(&self) -> bool;
     /// See [`Consumer::counted`].
@@ -52,7 +52,7 @@ impl<C: Consumer> AnyConsumer for C {
         Box::new(C::Output::default())
     }
 
-    fn blocks(&self) -> Blocks {
+    fn blocks(&self) -> WantedBlocks {
         C::BLOCKS
     }
 

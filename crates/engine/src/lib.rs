@@ -46,7 +46,7 @@ mod syntax;
 mod tacit;
 mod tally;
 
-pub use consumer::{At, Blocks, Consumer};
+pub use consumer::{At, Consumer, WantedBlocks};
 pub use counts::{Counted, Counts, Distances};
 pub use decode::{Decoded, Doubt, Engine, Request, SourceTally};
 pub use incoming::is_damage;

@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use tracewright_flow as flow;
 use tracewright_input as input;
 
-use crate::consumer::Blocks;
+use crate::consumer::WantedBlocks;
 use crate::decode::{SourceTally, named};
 use crate::delivery::{Overflow, Part};
 use crate::erased::{AnyConsumer, AnyOutput};
@@ -188,7 +188,7 @@ impl<'i> Pipeline<'i> {
     }
 
     fn counts(&self) -> bool {
-        self.to.blocks == Blocks::Counted
+        self.to.blocks == WantedBlocks::Counted
     }
 
     /// Returns the bytes of each lane up to its limit, or all bytes of the lane if it reached none.

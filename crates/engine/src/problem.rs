@@ -12,7 +12,6 @@ use crate::decode::Doubt;
 use crate::limits::{Limit, Limits};
 
 /// Why a buffer could not be decoded.
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// A file of the capture cannot be read.
@@ -38,6 +37,13 @@ pub enum Error {
 impl Error {
     pub(crate) fn read(path: &Path, error: io::Error) -> Self {
         Self::Read { path: path.into(), error }
+    }
+}
+
+impl fmt::Debug for Error {
+    /// Writes what [`Display`](fmt::Display) does: `main` shows errors that it returns like this.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

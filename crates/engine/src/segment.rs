@@ -2,7 +2,7 @@
 
 use tracewright_image::Image;
 
-use crate::consumer::Blocks;
+use crate::consumer::WantedBlocks;
 use crate::delivery::{Deliver, Overflow, Part, Remembered, Setting};
 use crate::erased::{AnyConsumer, Receiver};
 use crate::lane::Lane;
@@ -23,7 +23,7 @@ pub struct For<'a> {
     pub consumer: &'a dyn AnyConsumer,
     pub image: &'a Image,
     pub range: Range,
-    pub blocks: Blocks,
+    pub blocks: WantedBlocks,
 }
 
 /// Result of running a segment.

@@ -10,7 +10,7 @@ use tracewright_flow as flow;
 use tracewright_image::{Image, Moment};
 use tracewright_input as input;
 
-use crate::consumer::Blocks;
+use crate::consumer::WantedBlocks;
 use crate::lane::Lane;
 use crate::limits::Range;
 use crate::packets::{self, PacketStream};
@@ -167,7 +167,7 @@ pub type Deliver<'d> = &'d mut dyn FnMut(&[Item]) -> ControlFlow<()>;
 /// What a stream has to report.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
-    pub blocks: Blocks,
+    pub blocks: WantedBlocks,
     pub range: Range,
     /// Whether to report nothing more.
     pub is_stopped: bool,
@@ -278,13 +278,13 @@ impl<'a, T: Protocol> Of<'a, T> {
         let Self { id, parser, decoder, counted, is_synchronised, items, .. } = self;
         let batch = Batch::new(items, wanted.is_stopped, deliver);
         match wanted.blocks {
-            Blocks::Each => {
+            WantedBlocks::Each => {
                 let mut feed = Feed::new(*id, decoder, Each(batch), is_synchronised);
                 let gives = what.run(parser, &mut feed);
                 feed.sink.0.flush();
                 gives
             }
-            Blocks::Summed => {
+            WantedBlocks::Summed => {
                 let sink = Summing { batch, blocks: 0, instructions: 0 };
                 let mut feed = Feed::new(*id, decoder, sink, is_synchronised);
                 let gives = what.run(parser, &mut feed);
@@ -292,7 +292,7 @@ impl<'a, T: Protocol> Of<'a, T> {
                 feed.sink.batch.flush();
                 gives
             }
-            Blocks::Counted => {
+            WantedBlocks::Counted => {
                 let (space, image) = (decoder.space(), decoder.image());
                 let (places, moment, range) = (&lane.places, lane.moment, wanted.range);
                 let sink = Counting { batch, counted, space, image, moment, places, cursor: 0, range };
@@ -375,7 +375,7 @@ impl<'a, T: Protocol> With<'a, T> for Finish<'_> {
 impl<'a, T: Protocol> Stream<'a> for Of<'a, T> {
     fn run(&mut self, job: &Job<'_>, wanted: Wanted, deliver: Deliver<'_>) -> Handed {
         // The counts of a warm segment are right in any case: they need not be added up here.
-        if wanted.blocks == Blocks::Counted && job.is_cold {
+        if wanted.blocks == WantedBlocks::Counted && job.is_cold {
             self.counted.settle(self.decoder.graph_mut());
         }
         self.with(job.lane, wanted, deliver, Run(job))

@@ -281,12 +281,12 @@ impl Capture {
                 }
                 RawSource::Etrace(source) => {
                     if !ids.insert(source.source) {
-                        return problem(&format!("two sources with id={}", source.source));
+                        return problem(&format!("two sources with id={:#x}", source.source));
                     }
                 }
                 RawSource::Registered(params) => {
                     if !ids.insert(params.id()) {
-                        return problem(&format!("two sources with id={}", params.id()));
+                        return problem(&format!("two sources with id={:#x}", params.id()));
                     }
                 }
             }

@@ -57,7 +57,7 @@ pub(crate) const ETM_REGISTERS: &[EtmRegister] = &[
 ];
 
 /// Why the description of a source cannot be understood.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct RawSourceError(String);
 
 /// Help for `--source`, but for the protocols that are registered.
@@ -75,6 +75,13 @@ const EXAMPLES: &str = "Examples: --source etm4,id=0x10,TRCCONFIGR=0xc1,TRCIDR0=
           \u{20}         --source etrace,isa=rv64,encapsulation=smi,params=hw.scf\n\
           \u{20}         --source ntrace,isa=rv64,mode=history,src_bits=2,id=1\n\
           \u{20}         --source itm,sync=0";
+
+impl fmt::Debug for RawSourceError {
+    /// Writes what [`Display`](fmt::Display) does: `main` shows errors that it returns like this.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
 
 impl fmt::Display for RawSourceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

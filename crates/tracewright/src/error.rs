@@ -12,7 +12,6 @@ use tracewright_profile::store::Damage;
 use crate::file_kind::FileKind;
 
 /// Why a trace gives no result.
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// There is no such file or folder.
@@ -50,6 +49,13 @@ pub enum Error {
         /// Processor that the trace is of.
         what: String,
     },
+}
+
+impl fmt::Debug for Error {
+    /// Writes what [`Display`](fmt::Display) does: `main` shows errors that it returns like this.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl fmt::Display for Error {

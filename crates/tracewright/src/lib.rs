@@ -116,7 +116,10 @@ pub use tracewright_capture as capture;
 pub use tracewright_core::{
     Block, Class, Context, Element, Ended, Exception, Flow, GapReason, Isa, MemorySpace, Mismatch, Role,
 };
-pub use tracewright_engine::{At, Consumer, Engine, Found, Limits, Options, Problem, Source, Tally, Visitor};
+pub use tracewright_engine::{
+    At, Consumer, Engine, Found, Limits, Options, Problem, Source, Tally, Visitor, WantedBlocks,
+};
+pub use tracewright_flow::{BlockCounts, Where};
 #[cfg(feature = "capture")]
 pub use tracewright_hart::timing;
 pub use tracewright_image::Image;

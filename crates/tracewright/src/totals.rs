@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use tracewright_core::Element;
-use tracewright_engine::{self as engine, At, Blocks, Consumer, Engine, Problem};
+use tracewright_engine::{self as engine, At, Consumer, Engine, Problem, WantedBlocks};
 use tracewright_input::Buffer;
 
 use crate::{Error, Outcome, Trace};
@@ -13,7 +13,7 @@ use crate::{Error, Outcome, Trace};
 pub struct Totals;
 
 impl Consumer for Totals {
-    const BLOCKS: Blocks = Blocks::Summed;
+    const BLOCKS: WantedBlocks = WantedBlocks::Summed;
     type State = ();
     type Output = ();
 

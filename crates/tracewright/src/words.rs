@@ -23,6 +23,11 @@ pub fn count(count: u64, noun: &str) -> String {
     format!("{count} {}", plural(count, noun))
 }
 
+/// Returns what software writes to: a channel of an STM, whose messages have masters, or a stimulus port of an ITM.
+pub fn channel<T>(master: Option<T>) -> &'static str {
+    if master.is_some() { "channel" } else { "port" }
+}
+
 /// Returns why a block ended.
 pub fn ended(block: &Block) -> &'static str {
     match (block.ended, block.class.flow, block.class.role) {
@@ -85,7 +90,7 @@ pub fn mismatch(mismatch: &Mismatch) -> (u64, String) {
         Mismatch::NotTaken(address) => (address, "unconditional branch not taken".into()),
         Mismatch::Endless(address) => (address, "no branch for 256 KiB".into()),
         Mismatch::NotCode(address) => (address, "no instruction (undefined)".into()),
-        Mismatch::NoTarget(address) => (address, "the trace does not say where it went".into()),
+        Mismatch::NoTarget(address) => (address, "where it went is not in the trace".into()),
         Mismatch::Missed { from, to } => (from, format!("does not lead to {to:#x}")),
         _ => (0, "unknown".into()),
     }

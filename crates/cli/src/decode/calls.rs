@@ -15,7 +15,7 @@ use tracewright_engine::Line;
 pub const COLUMNS: &str = "    offset id   depth  function\n";
 
 /// Columns before a function, and the deepest call that is indented further than the one before it.
-const HEAD: usize = 22;
+const HEAD: usize = 23;
 const DEEPEST: usize = 12;
 
 /// Writes calls as lines.

@@ -300,7 +300,9 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         };
         all.add(shown);
     }
-    if all.tally.instructions == 0 && all.tally.left_out > 0 {
+    let is_excerpt = opts.last.is_some() || opts.around.is_some();
+    let is_part = all.tally.left_out > 0 || is_excerpt && opts.filter.is_part();
+    if all.tally.instructions == 0 && is_part {
         outcome = outcome.and(opts.filter.report_nothing(&trace));
     }
     if let Some(log) = opts.check.as_deref().filter(|_| opts.select.is_all()) {

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Value, json};
-use tracewright::{ExceptionMeter, ExceptionRow, SourceExceptions, ThreadRow, csv};
+use tracewright::{ExceptionMeter, ExceptionRow, SourceExceptions, ThreadRow, csv, words};
+use tracewright_core::Exception;
 use tracewright_image::Image;
 use tracewright_profile::{Bucket, Spread, ThreadKey, ThreadsBy};
 use tracewright_report::Histogram;
@@ -17,7 +18,8 @@ use crate::decode::Within;
 use crate::filter::FilterArgs;
 use crate::images;
 use crate::json;
-use crate::output::{Error, ForceArgs, Form, Outcome, Output, remark, write};
+use crate::output::{Error, ForceArgs, Form, Outcome, Output, remark, report, write};
+use crate::record::grouped;
 use crate::stalls::title;
 use crate::table::TableArgs;
 use tracewright_capture::control::near;
@@ -127,7 +129,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         let rows: Vec<_> =
             sources.iter().flat_map(|source| source.thread_rows(capture, image, &clocks)).collect();
         Written {
-            nothing: "the trace tells no thread",
+            nothing: "the trace tells no thread".into(),
             names: rows.iter().map(|row| row.name.clone()).collect(),
             spreads: rows.iter().map(|row| &row.stats.durations).collect(),
             unit: rows.first().map(|row| row.unit),
@@ -142,9 +144,19 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         let rows = sources.iter().flat_map(|source| source.rows(capture, &clocks));
         let is_wanted =
             |row: &ExceptionRow<'_>| opts.exception.is_empty() || opts.exception.contains(&row.key.number);
-        let rows: Vec<_> = rows.filter(is_wanted).collect();
+        let (rows, others): (Vec<_>, Vec<_>) = rows.partition(is_wanted);
+        let nothing = match others.iter().map(|row| row.stats.count).sum::<u64>() {
+            0 => "no exception is in the trace".to_owned(),
+            _ if !rows.is_empty() => String::new(),
+            others => {
+                outcome.add(Outcome::lacks(words::NOTHING_RAN, true));
+                let asked: Vec<_> = opts.exception.iter().map(u16::to_string).collect();
+                format!("no exception has the number {}; there are {}", asked.join(" or "), grouped(others))
+            }
+        };
+        let reasons = || outcome.clone().and(images::left_out(image)).reasons();
         Written {
-            nothing: "no exception is in the trace",
+            nothing,
             names: rows.iter().map(|row| row.name.clone()).collect(),
             spreads: rows.iter().map(|row| &row.stats.durations).collect(),
             unit: rows.first().map(|row| row.unit),
@@ -161,7 +173,8 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         }
     };
     if written.spreads.is_empty() {
-        remark(written.nothing);
+        let say = if outcome == Outcome::Good { remark } else { report };
+        say(&written.nothing);
     }
     if let Some(file) = picture {
         file.write_whole(written.histogram(opts).as_bytes(), written.spreads.is_empty())?;
@@ -173,7 +186,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
 /// A table, and what a picture of it needs.
 struct Written<'a> {
     /// What to say if it is empty.
-    nothing: &'static str,
+    nothing: String,
     names: Vec<String>,
     spreads: Vec<&'a Spread>,
     unit: Option<&'static str>,
@@ -215,7 +228,7 @@ fn spread(spread: &Spread) -> Value {
 fn exceptions(sources: &[SourceExceptions], rows: &[ExceptionRow<'_>]) -> Value {
     let exceptions = rows.iter().map(|ExceptionRow { source, name, unit, key, stats }| {
         json!({
-            "source": source, "number": key.number, "interrupt": key.interrupt, "name": name, "unit": unit,
+            "source": source, "number": Exception::known(key.number), "interrupt": key.interrupt, "name": name, "unit": unit,
             "count": stats.count, "unfinished": stats.unfinished, "interrupted": stats.interrupted,
             "durations": spread(&stats.durations), "intervals": spread(&stats.intervals),
         })

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use tracewright::{ExceptionRow, SourceExceptions, ThreadRow, names, words};
+use tracewright_core::Exception;
 use tracewright_core::text::Printable;
 
 use crate::record::grouped;
@@ -32,9 +33,10 @@ pub fn all(sources: &[SourceExceptions], rows: &[ExceptionRow<'_>]) -> String {
             let _ = write!(text, " {:>width$}", time(value));
         }
         let kind = if row.key.interrupt { "irq " } else { "" };
-        let number = format!("{kind}{}", row.key.number);
+        let number = Exception::known(row.key.number).map_or("-".into(), |number| number.to_string());
+        let number = format!("{kind}{number}");
         let _ =
-            writeln!(text, "{number:>8}  {}", names::cut(&row.name, width().saturating_sub(NUMBERS).max(8)));
+            writeln!(text, " {number:>7}  {}", names::cut(&row.name, width().saturating_sub(NUMBERS).max(8)));
     }
     notes(&mut text, sources, rows);
     text

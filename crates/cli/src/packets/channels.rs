@@ -77,7 +77,7 @@ fn nothing(wanted: &[u32], written: &BTreeSet<u32>) -> String {
     let some = listed(written.iter().take(SHOWN).map(u32::to_string).collect());
     let more = if written.len() > SHOWN { ", ..." } else { "" };
     let others = if written.is_empty() { String::new() } else { format!("; something was to {some}{more}") };
-    format!("no text was written to channel {wanted}{others}")
+    format!("no text was written to port or channel {wanted}{others}")
 }
 
 /// A printer of text.
@@ -114,7 +114,7 @@ impl Print<'_> {
                     let _ = write!(before, "master {master} ");
                 }
                 if self.names_channel {
-                    let _ = write!(before, "channel {channel} ");
+                    let _ = write!(before, "{} {channel} ", words::channel(*master));
                 }
                 if !before.is_empty() {
                     write!(out, "{}: ", before.trim_end())?;

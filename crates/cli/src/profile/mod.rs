@@ -287,6 +287,7 @@ impl Format {
     /// What it cannot tell, in words.
     fn cannot(self) -> &'static str {
         match self {
+            Self::Export(format) if format.is_of_lines() => "without debug information",
             Self::Export(format) if format.is_of_one() => "of other binaries (--binary), or of no ELF file",
             Self::Export(format) if format.is_of_elf_files() => "of no ELF file, as memory dumps (--image)",
             _ => "nothing",
@@ -333,7 +334,7 @@ pub fn run(opts: &Opts) -> Result<Outcome, Error> {
         places.keep(&mut profile, &program);
     }
     profile.funnel.in_output = match format {
-        Format::Export(format) => format.instructions(&profile),
+        Format::Export(format) => format.instructions(&profile, &program),
         _ => profile.instructions(),
     };
     let names = format.is_by_function().then(|| Named::of(&profile, &[&program], places.as_ref()));

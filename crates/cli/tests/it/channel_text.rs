@@ -57,7 +57,7 @@ fn text_of_ports_is_what_was_written() {
     // Text may be missing.
     assert_eq!(ran.status, Some(1));
     let several = run!("{verb} --text 1,35");
-    let expected = "channel 1: count=1\nchannel 1: \nchannel 35: page 1\n[trace is missing: overflow: the trace unit could not keep up]\n";
+    let expected = "port 1: count=1\nport 1: \nport 35: page 1\n[trace is missing: overflow: the trace unit could not keep up]\n";
     assert_eq!(several.out, expected);
     let lines = run!("{verb} --text 0 --json");
     let objects: Vec<serde_json::Value> =
@@ -75,7 +75,7 @@ fn text_of_ports_is_what_was_written() {
     // Nothing was written there, but elsewhere.
     let nothing = run!("{verb} --text 2");
     assert!(
-        nothing.err.contains("no text was written to channel 2; something was to 0, 1, 35"),
+        nothing.err.contains("no text was written to port or channel 2; something was to 0, 1, 35"),
         "{}",
         nothing.err
     );

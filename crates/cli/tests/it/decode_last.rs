@@ -8,6 +8,15 @@ use tracewright_testkit::{Scratch, captures_for};
 
 use crate::run::{recorded, run};
 
+#[test]
+fn an_excerpt_of_nothing_is_told() {
+    // It does not run.
+    let only = "samples/hello --range 0x0..0x2 --accept-mismatch";
+    for part in ["", "--last 5", "--around 0x10", "--last 5 --json"] {
+        run!("decode {only} {part}").ends(1).says("nothing that ran is in the part that is asked for");
+    }
+}
+
 /// A listing by buffer and source.
 type Sources = BTreeMap<(String, u64), Vec<Value>>;
 

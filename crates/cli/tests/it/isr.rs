@@ -36,6 +36,18 @@ fn listed(listing: &str) -> Told {
 }
 
 #[test]
+fn a_number_that_no_exception_has_is_told() {
+    let place = Scratch::new("isr");
+    let capture = place.join("run");
+    run!("{ETRACE} {capture} {}", elf("timer"));
+    let all: u64 = listed(&run!("decode {capture} --json").out).values().map(|(count, _)| count).sum();
+    let ran = run!("isr {capture} --exception 99 -q").ends(1);
+    ran.says(format!("no exception has the number 99; there are {all}"));
+    let object = run!("isr {capture} --exception 99 --json").ends(1).json();
+    assert_eq!(object["incomplete"].as_array().unwrap(), &["nothing-ran"]);
+}
+
+#[test]
 fn exceptions_are_those_of_the_listing() {
     let place = Scratch::new("isr");
     let capture = place.join("run");

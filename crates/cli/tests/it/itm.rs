@@ -132,7 +132,7 @@ fn a_trace_without_synchronisation_packets_is_whole() {
     for (verb, shows) in [
         ("packets", "value 0x68"),
         ("packets --text 0", "hi\n"),
-        ("decode", "write channel 0: 0x69"),
+        ("decode", "write port 0: 0x69"),
         ("stats", "3 packets, 6 bytes"),
     ] {
         let read = format!("{verb} {file} --packing source --source itm");

@@ -153,11 +153,25 @@ fn callgrind(run: &Run, profile: &Value) {
         digits.collect::<String>().parse::<u64>().unwrap()
     };
     assert_eq!(count("PROGRAM TOTALS"), run.counted[0]);
+    own_counts_are_the_total(&file, run.counted[0]);
     // None of these is called by itself.
     for name in ["main", "try", "heap_sort", "sift_down", "insertion_sort", "mix"] {
         let expected = number(function(profile, name), "inclusive_instructions");
         assert_eq!(count(&format!(":{name} [")), expected, "{name}");
     }
+}
+
+/// callgrind_annotate finds the instructions of all functions, each once.
+fn own_counts_are_the_total(file: &str, total: u64) {
+    let output =
+        Command::new("callgrind_annotate").args(["--threshold=100", "--auto=no", file]).output().unwrap();
+    let text = printed(&output);
+    let rows = text.lines().filter(|line| line.contains(" [") && !line.contains("PROGRAM TOTALS"));
+    let own = rows.map(|line| {
+        let digits = line.split('(').next().unwrap().chars().filter(char::is_ascii_digit);
+        digits.collect::<String>().parse::<u64>().unwrap_or(0)
+    });
+    assert_eq!(own.sum::<u64>(), total, "{text}");
 }
 
 fn pprof(run: &Run, profile: &Value) {

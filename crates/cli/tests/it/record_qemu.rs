@@ -36,6 +36,7 @@ fn what_cannot_run_is_refused_with_a_reason() {
     let x86 = elf(&folder, "x86", 2, 62);
     let rv32 = elf(&folder, "rv32", 1, 243);
     let riscv = elf(&folder, "riscv", 2, 243);
+    let arm64 = elf(&folder, "arm64", 2, 183);
     folder.write("script", b"#!/usr/bin/env python3\n");
     let [script, root, out] = ["script", "", "out"].map(|name| folder.join(name));
     let inside = format!("there is no program a, and no {}", folder.join("a"));
@@ -54,6 +55,14 @@ fn what_cannot_run_is_refused_with_a_reason() {
         (
             format!("--protocol etm4 -o {out} {riscv}"),
             "--protocol etm4 is for Arm programs; this one is for RISC-V: etrace",
+        ),
+        (
+            format!("--protocol ptm -o {out} {arm64}"),
+            "--protocol ptm is for 32-bit Arm programs; this one is for 64-bit Arm: etm4",
+        ),
+        (
+            format!("--protocol etm3 -o {out} {riscv}"),
+            "--protocol etm3 is for 32-bit Arm programs; this one is for RISC-V: etrace",
         ),
         (format!("--protocol etm4 {arm}"), "say where the capture goes, with -o DIR"),
         (format!("--data addresses {riscv}"), "--data: say where it goes, with -o DIR or --log FILE"),

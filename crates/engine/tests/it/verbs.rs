@@ -8,7 +8,8 @@ use std::path::Path;
 
 use tracewright_core::Element;
 use tracewright_engine::{
-    At, Blocks, Consumer, Engine, Found, Limits, Line, Options, PacketRequest, Range, Request, Role, Visitor,
+    At, Consumer, Engine, Found, Limits, Line, Options, PacketRequest, Range, Request, Role, Visitor,
+    WantedBlocks,
 };
 use tracewright_flow as flow;
 use tracewright_input::{Capture, ImageFile, MemorySpace, Packing, Protocol, RawSource, SnapshotWriter};
@@ -86,7 +87,7 @@ impl Consumer for Lines {
 struct Profile;
 
 impl Consumer for Profile {
-    const BLOCKS: Blocks = Blocks::Counted;
+    const BLOCKS: WantedBlocks = WantedBlocks::Counted;
     type State = ();
     type Output = BTreeMap<u64, u64>;
 

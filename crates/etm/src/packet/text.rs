@@ -53,6 +53,7 @@ impl fmt::Display for Details<'_> {
             Packet::Address(address) | Packet::SourceAddress(address) => address.fmt(f),
             Packet::Q(q) => q.fmt(f),
             Packet::Atom(atoms) => atoms.fmt(f),
+            Packet::NotSync { len: 1 } => f.write_str("1 byte skipped"),
             Packet::NotSync { len } => write!(f, "{len} bytes skipped"),
             Packet::Reserved { header } => write!(f, "header {header:#04x} is not defined"),
             Packet::ReservedForConfig { kind } => {

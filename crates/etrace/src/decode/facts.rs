@@ -64,12 +64,16 @@ impl fmt::Display for Facts {
             _ if self.syncs == 0 => f.write_str(
                 "no format-3 packet with an address: check the encapsulation, and whether this is E-Trace at all",
             ),
-            _ => write!(
-                f,
-                "the program could not be followed {} times: check that it is the one that ran, \
-                 and the encoder's options",
-                self.mismatches + self.contradictions
-            ),
+            _ => {
+                match self.mismatches + self.contradictions {
+                    1 => f.write_str("the program could not be followed once")?,
+                    count => write!(f, "the program could not be followed {count} times")?,
+                }
+                f.write_str(
+                    ": check that it is the one that ran, \
+                     and the encoder's options",
+                )
+            }
         }
     }
 }

@@ -396,7 +396,7 @@ fn raw_files_are_described_on_the_command_line() {
     assert_eq!(capture.sources[0].number(), Some(0));
     let error = |format, sources: &[RawSource]| Capture::raw(&path, format, sources).unwrap_err().message;
     let two = [source0.clone(), source0.clone()];
-    assert_eq!(error(Packing::Source, &two), "two sources with id=0");
+    assert_eq!(error(Packing::Source, &two), "two sources with id=0x0");
     let pulp = source("etrace,isa=rv64,encapsulation=pulp,id=1".into()).unwrap();
     assert_eq!(
         error(Packing::Source, &[source0.clone(), pulp]),

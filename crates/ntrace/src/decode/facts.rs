@@ -61,12 +61,16 @@ impl fmt::Display for Facts {
             _ if self.syncs == 0 => f.write_str(
                 "no synchronisation message: check src_bits, the source, and whether this is N-Trace at all",
             ),
-            _ => write!(
-                f,
-                "the program could not be followed {} times: check that it is the one that ran, and implicit_return, \
-                 sequential_jump and all_jumps",
-                self.mismatches + self.contradictions
-            ),
+            _ => {
+                match self.mismatches + self.contradictions {
+                    1 => f.write_str("the program could not be followed once")?,
+                    count => write!(f, "the program could not be followed {count} times")?,
+                }
+                f.write_str(
+                    ": check that it is the one that ran, and implicit_return, \
+                     sequential_jump and all_jumps",
+                )
+            }
         }
     }
 }

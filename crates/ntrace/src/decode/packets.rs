@@ -40,8 +40,6 @@ enum Target {
 
 /// History without a branch.
 const NO_BRANCH: u64 = 1;
-/// Number of an exception that the trace does not have.
-const NO_CAUSE: u16 = u16::MAX;
 /// Reasons for a synchronisation after which execution may go on elsewhere: reset, debug mode, tracing switched on, loss, power-down.
 const RESTARTS: [u8; 5] = [1, 3, 5, 7, 9];
 /// Events of SiFive's hardware whose first value is no address: counters and, with one value only, control.
@@ -210,7 +208,7 @@ impl Decoder<'_> {
         sink.element(
             offset,
             &Element::Exception(Exception {
-                number: NO_CAUSE,
+                number: Exception::UNKNOWN,
                 interrupt: btype == 3,
                 value: None,
                 return_address: at,

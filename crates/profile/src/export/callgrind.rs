@@ -2,7 +2,8 @@
 //!
 //! Instructions are written by source line. The cycles of a function are written at its first line, since they are not
 //! known by line. The inclusive cost of calls is known for each pair of functions. If a function calls another from
-//! several lines, the cost is divided by the number of calls.
+//! several lines, the cost is divided by the number of calls. A function that runs below another without a call, as after a jump, counts
+//! as called once: after `calls=0`, callgrind_annotate takes the inclusive cost for the caller's own.
 //!
 //! KCachegrind knows no inlined functions. Here they are functions that are called from the line where they are inlined,
 //! with as many calls as [`InlinedCopy`] tells. Without them
@@ -79,9 +80,14 @@ pub fn write(calls: &CallTree, profile: &Profile, program: &Program) -> String {
             let mut cycles = Portions::new(edge.inclusive.cycles, among);
             for (line, &weight) in places {
                 let sums = CallSums { instructions: instructions.take(weight), cycles: cycles.take(weight) };
+                let calls = calls.take(weight);
+                if calls == 0 && sums == CallSums::default() {
+                    continue;
+                }
                 let _ = writeln!(body, "cob={}", object(target.file, program));
                 let _ = writeln!(body, "cfi={}\ncfn={}", to.0, target.name);
-                let _ = writeln!(body, "calls={} {}\n{line} {}", calls.take(weight), to.1, row(&sums));
+                // Valgrind, too, takes a jump into a function for a call of it.
+                let _ = writeln!(body, "calls={} {}\n{line} {}", calls.max(1), to.1, row(&sums));
             }
         }
         body.push('\n');

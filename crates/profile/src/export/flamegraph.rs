@@ -8,13 +8,19 @@ use super::folded::{self, Weight};
 use crate::calls::CallTree;
 
 /// Error of [drawing](write()) a flame graph.
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum DrawError {
     /// Nothing ran.
     Empty,
     /// inferno failed.
     Inferno(Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl fmt::Debug for DrawError {
+    /// Writes what [`Display`](fmt::Display) does: `main` shows errors that it returns like this.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl fmt::Display for DrawError {

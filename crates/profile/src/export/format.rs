@@ -8,7 +8,7 @@ use tracewright_image::BlockMapError;
 use super::gcov::Version;
 use super::samples::{Discriminators, Samples};
 use super::{autofdo, bolt, fdata, gcov, llvm, llvm_binary, profgen, propeller, ranges};
-use crate::counts::{Binary, Profile};
+use crate::counts::{Binary, Code, Place, Profile};
 use crate::program::Program;
 use crate::{branch_list, store};
 
@@ -131,15 +131,27 @@ impl Format {
         )
     }
 
+    /// Returns whether the format tells what ran by source line alone.
+    pub fn is_of_lines(self) -> bool {
+        matches!(self, Self::Llvm | Self::LlvmBinary | Self::LlvmContexts | Self::Gcov | Self::Gcov16)
+    }
+
     /// Returns how many executed instructions of a profile the format covers.
-    pub fn instructions(self, profile: &Profile) -> u64 {
+    pub fn instructions(self, profile: &Profile, program: &Program) -> u64 {
         let one = self.is_of_one().then(|| ranges::largest(profile));
         let is_elf = |number: u32| profile.binaries.get(number as usize).is_some_and(|binary| binary.is_elf);
         let has = |number: u32| {
             (!self.is_of_elf_files() || is_elf(number)) && one.is_none_or(|one| one == Some(number))
         };
         let blocks = profile.blocks.iter().filter(|(code, _)| has(code.start.binary));
-        blocks.map(|(code, runs)| u64::from(code.count) * runs.all()).sum()
+        let count = |code: &Code| match self.is_of_lines() {
+            true => {
+                let places = program.instructions(code).map(|at| Place { address: at.address, ..code.start });
+                places.filter(|&place| program.source(place).is_some()).count() as u64
+            }
+            false => code.count.into(),
+        };
+        blocks.map(|(code, runs)| count(code) * runs.all()).sum()
     }
 
     /// Returns whether a file in this format has no counts.
@@ -214,7 +226,6 @@ impl fmt::Display for ExportRemark {
 }
 
 /// Error of an export: the profile does not have what the format is made of.
-#[derive(Debug)]
 pub enum ExportError {
     /// No source line of executed code is known.
     NoLines,
@@ -226,6 +237,13 @@ pub enum ExportError {
     NoBlockMap(String),
     /// The format needs the order of execution, and a profile only counts.
     NeedsOrder,
+}
+
+impl fmt::Debug for ExportError {
+    /// Writes what [`Display`](fmt::Display) does: `main` shows errors that it returns like this.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl fmt::Display for ExportError {

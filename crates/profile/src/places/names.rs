@@ -20,8 +20,11 @@ pub struct PlaceNames {
     pub no_inline: bool,
 }
 
+/// Most functions that a message names.
+const MOST_NAMED: usize = 8;
+
 /// A name that stands for no place.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum PlaceError {
     /// No binary has this name.
     Binary {
@@ -36,8 +39,10 @@ pub enum PlaceError {
     Inlined {
         /// The name.
         name: String,
-        /// A function that it is inlined into.
-        into: String,
+        /// Functions that it is inlined into: those of them that ran, or all if none did. There are 8 at most.
+        into: Vec<String>,
+        /// How many more there are.
+        more: usize,
     },
     /// No binary has a symbol with this name, which a range has.
     Symbol(String),
@@ -51,12 +56,39 @@ pub enum PlaceError {
 }
 
 impl PlaceError {
+    fn inlined(name: &str, mut into: Vec<String>, profile: &Profile, programs: &[&Program]) -> Self {
+        let has_run = |function: &String| {
+            let spans = named(function, profile, programs);
+            profile.blocks.keys().any(|code| {
+                let place = code.start;
+                let is_in = |span: &Span| {
+                    span.binary.is_none_or(|binary| binary == place.binary)
+                        && span.addresses.contains(&place.address)
+                };
+                spans.iter().any(is_in)
+            })
+        };
+        if into.iter().any(has_run) {
+            into.retain(has_run);
+        }
+        let more = into.len().saturating_sub(MOST_NAMED);
+        into.truncate(MOST_NAMED);
+        Self::Inlined { name: name.into(), into, more }
+    }
+
     /// Returns the name of the function or symbol that no binary has.
     pub fn symbol(&self) -> Option<&str> {
         match self {
             Self::Function(name) | Self::Symbol(name) => Some(name),
             _ => None,
         }
+    }
+}
+
+impl fmt::Debug for PlaceError {
+    /// Writes what [`Display`](fmt::Display) does: `main` shows errors that it returns like this.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 
@@ -70,10 +102,12 @@ impl fmt::Display for PlaceError {
             Self::Function(name) => {
                 write!(f, "--function {name}: no binary that is here has such a symbol")
             }
-            Self::Inlined { name, into } => {
+            Self::Inlined { name, into, more } => {
+                let (all, one) = (into.join(", "), if into.len() > 1 { "one of them" } else { "that" });
+                let more = if *more > 0 { format!(" and {more} more") } else { String::new() };
                 write!(
                     f,
-                    "--function {name}: it has no code of its own: it is inlined into {into}, name that"
+                    "--function {name}: it has no code of its own: it is inlined into {all}{more}, name {one}"
                 )
             }
             Self::Symbol(name) => write!(f, "--range {name}: no binary that is here has such a symbol"),
@@ -157,10 +191,13 @@ impl PlaceNames {
             let named = named(name, profile, programs);
             let shows_inlined = programs.iter().any(|program| program.shows_inlined());
             if named.is_empty() {
-                match inlined_into(&binaries(profile, programs), &[], name).into_keys().next() {
-                    None => return Err(PlaceError::Function(name.clone())),
-                    Some(_) if shows_inlined => {}
-                    Some(into) => return Err(PlaceError::Inlined { name: name.clone(), into }),
+                let into = inlined_into(&binaries(profile, programs), &[], name);
+                if into.is_empty() {
+                    return Err(PlaceError::Function(name.clone()));
+                }
+                if !shows_inlined {
+                    let all = into.into_keys().collect();
+                    return Err(PlaceError::inlined(name, all, profile, programs));
                 }
             }
             if shows_inlined {

@@ -1,5 +1,6 @@
 //! Exceptions and threads as comma-separated values.
 
+use tracewright_core::Exception;
 use tracewright_profile::{ExceptionStats, Spread, ThreadKey, ThreadStats};
 
 use super::{Cell, Csv};
@@ -15,7 +16,7 @@ pub fn rows(exceptions: &[ExceptionRow<'_>]) -> String {
         let [shortest, median, longest, total] = spread(durations);
         csv.row([
             (*source).into(),
-            Cell::Number(key.number.into()),
+            Exception::known(key.number).map(u32::from).into(),
             key.interrupt.into(),
             name.as_str().into(),
             (*unit).into(),

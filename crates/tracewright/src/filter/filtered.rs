@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use tracewright_core::Element;
-use tracewright_engine::{At, Blocks, Consumer, Source};
+use tracewright_engine::{At, Consumer, Source, WantedBlocks};
 use tracewright_flow::cut;
 
 use super::{Filter, FilterState};
@@ -100,7 +100,7 @@ impl<'f, C: Consumer> Consumer for Filtered<'f, C> {
             skip(inner, counts, std::mem::replace(&mut from, inside.end)..inside.start);
             let Some(part) = cut(at.image, at.space, block, inside) else { continue };
             output.count(&Count { source, instructions: part.count.into(), blocks: 1 });
-            if C::BLOCKS == Blocks::Counted {
+            if C::BLOCKS == WantedBlocks::Counted {
                 counts.arrive(part.start, at.space);
                 counts.add(&part, at.space);
             } else {
@@ -119,7 +119,7 @@ impl<'f, C: Consumer> Consumer for Filtered<'f, C> {
 
     fn end(&self, state: &mut Self::State, output: &mut Self::Output, at: &At<'_>, overflowed: bool) {
         self.inner.end(&mut state.inner, &mut output.inner, at, overflowed);
-        if let Some(of) = state.of.take().filter(|_| C::BLOCKS == Blocks::Counted) {
+        if let Some(of) = state.of.take().filter(|_| C::BLOCKS == WantedBlocks::Counted) {
             self.inner.counted(&mut output.inner, of.counts.counts);
         }
     }

@@ -1,7 +1,7 @@
 //! Blocks counted while they are decoded, without making any.
 
 use tracewright_core::{Block, Element, Ended, Flow, MemorySpace};
-use tracewright_engine::{At, Blocks, Consumer};
+use tracewright_engine::{At, Consumer, WantedBlocks};
 use tracewright_flow as flow;
 use tracewright_flow::hash::HashMap;
 use tracewright_image::Image;
@@ -13,7 +13,7 @@ use tracewright_profile::{Binary, Code, Place, Profile};
 pub struct BlockCounter;
 
 impl Consumer for BlockCounter {
-    const BLOCKS: Blocks = Blocks::Counted;
+    const BLOCKS: WantedBlocks = WantedBlocks::Counted;
     type State = ();
     type Output = flow::BlockCounts;
 

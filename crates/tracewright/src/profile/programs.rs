@@ -38,7 +38,6 @@ pub struct MissingProgram {
 }
 
 /// Reason why a program is not at hand.
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum ProgramError {
     /// The binary is no ELF file, and no file with an address was given for it.
@@ -53,6 +52,13 @@ pub enum ProgramError {
     Processor(PathBuf),
     /// The file of a kernel has no section `.text`, which tells where the kernel was.
     NoText,
+}
+
+impl fmt::Debug for ProgramError {
+    /// Writes what [`Display`](fmt::Display) does: `main` shows errors that it returns like this.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl fmt::Display for ProgramError {

@@ -144,7 +144,7 @@ impl<'c> Messages<'c> {
         *self.tracks.entry(track).or_insert_with(|| {
             names.push(match track {
                 Track::Exceptions => "exceptions".into(),
-                Track::Channel(None, channel) => format!("channel {channel}"),
+                Track::Channel(None, channel) => format!("port {channel}"),
                 Track::Channel(Some(master), channel) => format!("master {master} channel {channel}"),
                 Track::Comparator(number) => format!("comparator {number}"),
                 Track::Samples => "samples".into(),

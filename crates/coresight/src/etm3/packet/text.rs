@@ -161,6 +161,7 @@ impl fmt::Display for Details<'_> {
                 write!(f, "{:#x}", timestamp.value)?;
                 f.write_str(if timestamp.clock_changed { ", clock changed" } else { "" })
             }
+            Packet::NotSync { len: 1 } => f.write_str("1 byte skipped"),
             Packet::NotSync { len } => write!(f, "{len} bytes skipped"),
             Packet::Reserved { header } => write!(f, "header {header:#04x} is not defined"),
             Packet::ReservedForMode { kind } => {

@@ -45,6 +45,7 @@ impl fmt::Display for Details<'_> {
                 Some(page) => write!(f, "page {page}"),
                 None => write!(f, "{} {value:#x}", if hardware { "hardware" } else { "software" }),
             },
+            Packet::NotSync { len: 1 } => f.write_str("1 byte skipped"),
             Packet::NotSync { len } => write!(f, "{len} bytes skipped"),
             Packet::Reserved { header } => write!(f, "header {header:#04x} is not defined"),
             Packet::Malformed { kind } => write!(f, "{} with bytes that cannot follow it", kind.name()),
