@@ -24,7 +24,7 @@ pub fn count(count: u64, noun: &str) -> String {
 }
 
 /// Returns what software writes to: a channel of an STM, whose messages have masters, or a stimulus port of an ITM.
-pub fn channel<T>(master: Option<T>) -> &'static str {
+pub const fn channel<T>(master: Option<&T>) -> &'static str {
     if master.is_some() { "channel" } else { "port" }
 }
 

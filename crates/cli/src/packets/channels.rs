@@ -114,7 +114,7 @@ impl Print<'_> {
                     let _ = write!(before, "master {master} ");
                 }
                 if self.names_channel {
-                    let _ = write!(before, "{} {channel} ", words::channel(*master));
+                    let _ = write!(before, "{} {channel} ", words::channel(master.as_ref()));
                 }
                 if !before.is_empty() {
                     write!(out, "{}: ", before.trim_end())?;

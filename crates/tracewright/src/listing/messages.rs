@@ -82,7 +82,7 @@ fn write(line: &mut Line, write: &Write) -> std::fmt::Result {
     if let Some(master) = master {
         write!(line, " master {master}")?;
     }
-    write!(line, " {} {channel}", words::channel(master))?;
+    write!(line, " {} {channel}", words::channel(master.as_ref()))?;
     if bits > 0 {
         write!(line, ": {value:#0width$x}", width = 2 + usize::from(bits) / 4)?;
     }
