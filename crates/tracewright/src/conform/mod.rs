@@ -1,6 +1,6 @@
 //! A conformance kit for people who design trace encoders: what a core executes, and the bytes that an encoder must make of it.
 //!
-//! [`write`] makes a folder of cases, which together reach every packet and every option of a protocol. Each case is a capture with the
+//! [`write()`] makes a folder of cases, which together reach every packet and every option of a protocol. Each case is a capture with the
 //! expected trace (`trace.bin`), the same for a testbench (`trace.hex`, as `$readmemh` reads it), and the fields of its packets
 //! (`packets.csv`). What was executed is in the folder `runs`: the program, its retirements, and the inputs of an encoder's port.
 //! [`Kit::open`] opens such a folder again, and [`Kit::compare`] compares what an encoder made of a case with what is expected, as
