@@ -114,7 +114,7 @@ fn a_toy_is_recorded_and_encoded() {
     let scratch = Scratch::new("toy");
     let mut whole = capture(&scratch);
     let protocols = whole.protocols.iter().map(|protocol| protocol.name).collect::<Vec<_>>();
-    assert_eq!(protocols, ["etrace", "ntrace", "etm4", "ptm", "etm3", "toy"]);
+    assert_eq!(protocols, ["etrace", "ntrace", "tacit", "etm4", "ptm", "etm3", "toy"]);
     // On the hart.
     let ran = record(Outputs::default(), Some(whole.clone()));
     let expected = trace(&whole);

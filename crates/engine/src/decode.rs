@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use tracewright_core::{MemorySpace, Mismatch};
 use tracewright_image::Image;
-use tracewright_input::{Buffer, Capture, Packing};
+use tracewright_input::{Buffer, Capture};
 
 use crate::consumer::{Consumer, WantedBlocks};
 use crate::erased::{AnyConsumer, AnyOutput, OWN};
@@ -286,7 +286,7 @@ impl<'a> Request<'a> {
         problems.extend(unsupported.into_iter().map(|(lane, why)| Problem::Unsupported(named(lane), why)));
         if bytes == 0 {
             problems.push(Problem::Empty);
-        } else if buffer.format != Packing::Source && !incoming.any_frame {
+        } else if !buffer.format.is_as_sent() && !incoming.any_frame {
             problems.push(Problem::NoFrames { syncs: buffer.format.has_syncs(), bytes });
         }
         for (lane, bytes) in pipeline.unsynchronised(&lanes) {
@@ -296,9 +296,9 @@ impl<'a> Request<'a> {
         problems.extend(doubts.into_iter().map(Problem::WrongProgram));
         if let Some((offset, len)) = pipeline.tally.cut.filter(|_| range.to == u64::MAX) {
             // A ring buffer may end inside a packet, and nothing is wrong with it.
-            problems.push(match buffer.format {
-                Packing::Source => Problem::EndsInside { offset, len },
-                _ => Problem::RingEndsInside { offset },
+            problems.push(match buffer.format.is_as_sent() {
+                true => Problem::EndsInside { offset, len },
+                false => Problem::RingEndsInside { offset },
             });
         }
         problems.extend(incoming.damage.iter().copied().map(Problem::Damage));

@@ -29,7 +29,7 @@ impl Places {
     pub fn new(buffer: &Buffer) -> Self {
         match (buffer.ring, buffer.format) {
             (Some(ring), _) => Self::Ring(ring),
-            (None, Packing::Source | Packing::Pib8 | Packing::Pib16) => Self::Same,
+            (None, format) if format.is_as_sent() => Self::Same,
             (None, format) => Self::Frames { map: OffsetMap::new(), format },
         }
     }

@@ -59,6 +59,11 @@ impl Packing {
         !(self.is_pib() || matches!(self, Self::Source | Self::Uart | Self::Manchester))
     }
 
+    /// Returns whether the file holds the bytes of its sources as they were sent.
+    pub const fn is_as_sent(self) -> bool {
+        matches!(self, Self::Source | Self::Pib8 | Self::Pib16)
+    }
+
     /// Returns whether the file holds what the pins of an N-Trace port sent.
     pub const fn is_pib(self) -> bool {
         matches!(self, Self::Pib1 | Self::Pib2 | Self::Pib4 | Self::Pib8 | Self::Pib16)

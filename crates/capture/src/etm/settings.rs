@@ -36,7 +36,7 @@ pub struct Settings {
 /// All settings: name, default, meaning.
 const ALL: &[(&str, &str, &str)] = &[
     ("version", "4.2", "of ETMv4: 4.0 to 4.6"),
-    ("params", "", "a file of such options, a line each; or FILE.scf alone"),
+    ("params", "", "a file of such options, or FILE.scf alone"),
     ("core", "Cortex-A76", "the core's type; Cortex-A32 for 32-bit programs"),
     ("return_stack", "on", "returns to where calls were have no address"),
     ("context_id", "on", "contexts tell Linux's number of the thread"),

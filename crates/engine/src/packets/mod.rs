@@ -210,7 +210,7 @@ impl PacketRequest<'_> {
         }
         if bytes == 0 {
             problems.push(Problem::Empty);
-        } else if buffer.format != Packing::Source && !lanes.any_frame && !is_done {
+        } else if !buffer.format.is_as_sent() && !lanes.any_frame && !is_done {
             problems.push(Problem::NoFrames { syncs: buffer.format.has_syncs(), bytes });
         } else if first.is_some_and(|lane| is_shared && !lane.seen.any) {
             problems.push(Problem::NoMessages { bytes });
@@ -333,7 +333,7 @@ impl Seen {
 impl<'r> Lanes<'r> {
     fn new(request: &PacketRequest<'r>, visitor: &'r mut dyn Visitor, how: How) -> Self {
         let PacketRequest { capture, buffer, wants, options, range, .. } = *request;
-        let is_mapped = buffer.format != Packing::Source;
+        let is_mapped = !buffer.format.is_as_sent();
         let sources: Vec<_> = buffer.sources.iter().map(|&index| Source::new(capture, index)).collect();
         let first = sources.first().and_then(|source| source.of.id()).unwrap_or(TraceId::NULL);
         let shared = sources.iter().find_map(|source| source.plug().filter(|plug| plug.names_sources()));
