@@ -40,6 +40,14 @@ fn every_mix_of_options_tells_what_ran() {
     for program in ["args", "semihosting32", "traps", "jumps", "tasks32"] {
         for mix in MIXES {
             let (capture, log) = recorded(&place, "run", &format!("{} {}", options(mix), elf(program)));
+            // Where the run ends in a loop without a branch, a predicting encoder has no packet for its last turn.
+            if mix.contains("predict") && ["traps", "tasks32"].contains(&program) {
+                let parted = run!("decode {capture} --check {log}").ends(1).out;
+                assert!(parted.contains("the trace ends, the log goes on"), "{parted}");
+                let logged = parted.lines().filter(|line| line.starts_with("  log  ")).count();
+                assert_eq!(logged, 3, "{parted}");
+                continue;
+            }
             run!("decode {capture} --check {log}").ends(0).begins("equal: ");
             run!("decode {capture} --jobs 4 --check {log}").ends(0).begins("equal: ");
         }
