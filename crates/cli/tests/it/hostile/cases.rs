@@ -12,6 +12,7 @@ const OF_CAPTURES: &[&str] = &[
     "packets IN",
     "packets IN --json",
     "packets IN --against IN",
+    "conform --compare IN --kit IN",
     "packets IN --style opencsd",
     "packets IN --text 0,1",
     "packets IN --text 1 --json",
