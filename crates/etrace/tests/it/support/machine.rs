@@ -204,6 +204,6 @@ pub fn sample(name: &str) -> PathBuf {
 /// Returns all sample programs.
 pub fn samples() -> Vec<PathBuf> {
     let samples = files(&sample(""));
-    assert_eq!(samples.len(), 24);
+    assert_eq!(samples.len(), 26);
     samples
 }
