@@ -1,7 +1,6 @@
 //! Captures in any form: sources, and buffers that hold their bytes.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
@@ -125,7 +124,7 @@ impl Buffer {
     pub fn start(&self, most: usize) -> io::Result<Vec<u8>> {
         let Some(pieces) = &self.pieces else { return file::start_of(&self.path, most) };
         let mut bytes = Vec::new();
-        let mut file = if self.contents.is_some() { None } else { Some(File::open(&self.path)?) };
+        let mut file = if self.contents.is_some() { None } else { Some(file::open_seekable(&self.path)?) };
         for piece in pieces.iter().filter(|piece| piece.packed.is_none()) {
             let room = piece.len.min(most.saturating_sub(bytes.len()) as u64);
             match (&mut file, &self.contents) {

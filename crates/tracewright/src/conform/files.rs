@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tracewright_input::Buffer;
+use tracewright_input::file::read_plain;
 
 use super::cases::unreached;
 use super::{Case, Error, Kit, MANIFEST};
@@ -25,9 +26,12 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     fs::write(path, bytes).map_err(failed(path))
 }
 
+/// Most bytes of a file of a kit.
+const MOST_BYTES: u64 = 1 << 30;
+
 /// Reads a file; `hint` is said if there is none.
 pub fn read(path: &Path, hint: &str) -> Result<Vec<u8>, Error> {
-    fs::read(path).map_err(|error| Error::Kit(format!("{}: {error}; {hint}", path.display())))
+    read_plain(path, MOST_BYTES).map_err(|error| Error::Kit(format!("{}: {error}; {hint}", path.display())))
 }
 
 /// Begins a kit beside its place, so that an earlier one stays until it is complete.
@@ -61,7 +65,7 @@ pub fn end(part: &Path, dir: &Path) -> Result<(), Error> {
 
 /// Writes the other forms of a trace: bytes in hexadecimal, and the fields of its packets. Returns the number of bytes.
 pub fn forms(trace: &Trace, buffer: &Buffer, dir: &Path) -> Result<u64, Error> {
-    let bytes = fs::read(&buffer.path).map_err(failed(&buffer.path))?;
+    let bytes = read_plain(&buffer.path, MOST_BYTES).map_err(failed(&buffer.path))?;
     let (mut hex, mut end) =
         (String::from("// The bytes of trace.bin for $readmemh, a line for each packet.\n"), 0);
     let mut table = csv::packets::table();
