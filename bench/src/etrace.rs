@@ -16,7 +16,7 @@ pub const SPEED: &str = "etrace";
 /// The word that picks the sizes of traces.
 pub const SIZE: &str = "etrace-size";
 
-/// Whether the word means any of them.
+/// Returns whether the word names one of these benchmarks.
 pub fn is_meant(word: &str) -> bool {
     word == SIZE || program_of(word).is_some()
 }
@@ -29,7 +29,7 @@ pub fn tables(only: Option<&str>, check: bool) -> Result<usize, String> {
     }
 }
 
-/// Whether the word means speed, and of which program.
+/// Returns the program whose speed the word asks for, if it asks for speed.
 fn program_of(word: &str) -> Option<Option<&str>> {
     match word.strip_prefix(SPEED)? {
         "" => Some(None),

@@ -11,7 +11,7 @@ const SPEED: &str = "ntrace";
 /// The word that picks the sizes of traces.
 const SIZE: &str = "ntrace-size";
 
-/// Whether the word means any of them.
+/// Returns whether the word names one of these benchmarks.
 pub fn is_meant(word: &str) -> bool {
     word == SIZE || program_of(word).is_some()
 }
@@ -24,7 +24,7 @@ pub fn tables(only: Option<&str>, check: bool) -> Result<usize, String> {
     }
 }
 
-/// Whether the word means speed, and of which program.
+/// Returns the program whose speed the word asks for, if it asks for speed.
 fn program_of(word: &str) -> Option<Option<&str>> {
     match word.strip_prefix(SPEED)? {
         "" => Some(None),

@@ -1,4 +1,4 @@
-//! The same sources for AArch64, traced by our ETMv4 under QEMU.
+//! Sizes of ETMv4 traces of the same sources, compiled for AArch64 and run under QEMU.
 
 use std::fs;
 use std::path::Path;

@@ -40,7 +40,7 @@ fn branches(mut config: Config) -> Config {
     config
 }
 
-/// What the reference code does beside its options.
+/// Sets what the reference code does whatever its options are.
 fn nexrv(config: Config) -> Config {
     Config { calls: 8, icnt_bits: 30, first_sync: 1, omits_empty_history: true, ..config }
 }
